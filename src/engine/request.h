@@ -1,0 +1,87 @@
+// What goes into the engine and what comes out: plain data, no behaviour.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "image/image.h"
+#include "text/text.h"
+
+namespace saccade {
+
+// One picture of a request as the client sent it.
+struct PictureInput {
+  std::shared_ptr<const std::vector<std::byte>> bytes;  // the encoded file
+  std::optional<PixelLimits> limits;                    // overrides the checkpoint's min_pixels / max_pixels
+};
+
+// How an answer is generated. Unset fields take the checkpoint's generation_config.json.
+struct GenerationOptions {
+  std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
+  std::optional<int> top_k;
+  std::optional<uint64_t> seed;         // unset: a fresh one for every request
+  std::optional<int> max_tokens;        // unset: up to the context
+  std::vector<std::string> stop;        // text that ends the answer; never part of it
+  bool ignore_eos = false;              // keep going past end tokens (load tests)
+  int top_logprobs = -1;                // -1: no log probabilities; 0..20: that many alternatives per token
+};
+
+// A conversation with pictures, before any work was done. Pictures are in the order of the image parts.
+struct ChatInput {
+  Conversation conversation;
+  std::vector<PictureInput> pictures;
+  GenerationOptions options;
+};
+
+// Milliseconds spent per stage of one request. Stages of other requests that share a step are not counted.
+struct RequestTimings {
+  double decode_image = 0, resize = 0, queue = 0, vision = 0, prefill = 0, decode = 0, first_token = 0;
+};
+
+struct RequestUsage {
+  int64_t prompt_tokens = 0;      // text and image tokens
+  int64_t image_tokens = 0;       // part of prompt_tokens
+  int64_t cached_tokens = 0;      // part of prompt_tokens whose KV was reused
+  int64_t completion_tokens = 0;  // end token not counted
+};
+
+enum class FinishReason : uint8_t { kStop, kLength, kCancelled };
+std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "cancelled"
+
+struct TokenLogprob {
+  int32_t token = 0;
+  float logprob = 0;
+  std::vector<std::pair<int32_t, float>> top;
+};
+
+// Events of one request, in order: any number of Progress, then Text, then exactly one Finished or a Failed.
+struct ProgressEvent {
+  enum class Stage : uint8_t { kQueued, kVision, kPrefill } stage = Stage::kQueued;
+  int64_t done = 0, total = 0;  // queue position / vision layers / prompt tokens
+};
+struct TextEvent {
+  std::string text;                    // complete UTF-8; may be empty when only a token id or logprob is reported
+  std::vector<int32_t> tokens;         // the ids behind it since the last event
+  std::vector<TokenLogprob> logprobs;  // one per token when asked for
+};
+struct FinishedEvent {
+  FinishReason reason = FinishReason::kStop;
+  RequestUsage usage;
+  RequestTimings timings;
+};
+struct FailedEvent {
+  Status status;
+};
+using Event = std::variant<ProgressEvent, TextEvent, FinishedEvent, FailedEvent>;
+
+// Called on the engine thread, in order; must return quickly and must not call back into the engine.
+using EventSink = std::function<void(Event)>;
+
+}  // namespace saccade

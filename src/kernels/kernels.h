@@ -1,8 +1,9 @@
-// Facade of the kernels layer: the operations of a transformer on CPU threads. No intrinsics are visible here.
+// Facade of the kernels layer: the operations of a transformer on CPU threads. No intrinsics are visible
+// here.
 //
-// All activations are row-major f32 with the stride given; weights are packed once (PackMatrix) into the layout
-// that the micro-kernels read. Every operation is deterministic: its result does not depend on the number of
-// threads. The plain loops in kernels/reference.cc are the oracle of every fast path.
+// All activations are row-major f32 with the stride given; weights are packed once (PackMatrix) into the
+// layout that the micro-kernels read. Every operation is deterministic: its result does not depend on the
+// number of threads. The plain loops in kernels/reference.cc are the oracle of every fast path.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ namespace saccade {
 //   kInt4: like kInt8 with 4-bit weights.
 enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4 };
 inline constexpr int64_t kQuantGroup = 64;
-std::string_view WeightTypeName(WeightType type);           // "f32", "bf16", "int8", "int4"
+std::string_view WeightTypeName(WeightType type);  // "f32", "bf16", "int8", "int4"
 Result<WeightType> ParseWeightType(std::string_view name);
 
 // Resources that an operation runs on. Thread-compatible: one driver thread at a time.
@@ -54,10 +55,12 @@ class KernelContext {
   std::unique_ptr<Scratch> scratch_;
 };
 
-// ---- Matrices -----------------------------------------------------------------------------------------------
+// ---- Matrices
+// -----------------------------------------------------------------------------------------------
 
-// A packed [n, k] weight (n outputs, k inputs). A view: `data` is owned by the weight store or mapped from the
-// cache file, 64-byte aligned. The layout is the same for every ISA, so that one cache file serves them all.
+// A packed [n, k] weight (n outputs, k inputs). A view: `data` is owned by the weight store or mapped from
+// the cache file, 64-byte aligned. The layout is the same for every ISA, so that one cache file serves them
+// all.
 struct PackedMatrix {
   WeightType type = WeightType::kF32;
   int64_t n = 0;
@@ -71,7 +74,8 @@ struct PackedMatrix {
 size_t PackedBytes(WeightType type, int64_t n, int64_t k);
 
 // Packs `source` ([n, k] f32, f16 or bf16) into `destination` (PackedBytes, 64-byte aligned).
-PackedMatrix PackMatrix(KernelContext& context, WeightType type, const TensorView& source, std::byte* destination);
+PackedMatrix PackMatrix(KernelContext& context, WeightType type, const TensorView& source,
+                        std::byte* destination);
 // The same for rows taken from several sources with equal k, one below the other (q, k and v projections).
 PackedMatrix PackStacked(KernelContext& context, WeightType type, std::span<const TensorView> sources,
                          std::byte* destination);
@@ -91,23 +95,25 @@ enum class Epilogue : uint8_t {
   kSwiGlu,    // out[:, j] = silu(gate_j) * up_j; needs PackedMatrix::gate_up, out has n / 2 columns
 };
 
-// x: [rows, k] with x_stride >= k; out: [rows, n or n / 2] with out_stride; bias: [n] or null. x and out do not
-// overlap. rows may be 1 (decode) or thousands (prefill, vision).
-void Linear(KernelContext& context, const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& weight,
-            const float* bias, Epilogue epilogue, float* out, int64_t out_stride);
+// x: [rows, k] with x_stride >= k; out: [rows, n or n / 2] with out_stride; bias: [n] or null. x and out do
+// not overlap. rows may be 1 (decode) or thousands (prefill, vision).
+void Linear(KernelContext& context, const float* x, int64_t rows, int64_t x_stride,
+            const PackedMatrix& weight, const float* bias, Epilogue epilogue, float* out, int64_t out_stride);
 
-// ---- Pointwise ----------------------------------------------------------------------------------------------
+// ---- Pointwise
+// ----------------------------------------------------------------------------------------------
 
 // out[r, :] = x[r, :] / sqrt(mean(x^2) + eps) * weight. x == out is allowed. Mirrors Qwen3VLTextRMSNorm.
-void RmsNorm(KernelContext& context, const float* x, int64_t rows, int64_t width, const float* weight, float eps,
-             float* out);
+void RmsNorm(KernelContext& context, const float* x, int64_t rows, int64_t width, const float* weight,
+             float eps, float* out);
 // out[r, :] = (x - mean) / sqrt(variance + eps) * weight + bias. x == out is allowed.
 void LayerNorm(KernelContext& context, const float* x, int64_t rows, int64_t width, const float* weight,
                const float* bias, float eps, float* out);
 // out[i] += x[i].
 void AddInPlace(KernelContext& context, const float* x, int64_t count, float* out);
 
-// ---- Rotary embedding ---------------------------------------------------------------------------------------
+// ---- Rotary embedding
+// ---------------------------------------------------------------------------------------
 
 // Rotates `heads` vectors of head_dim in every row, in place: y = x * cos + rotate_half(x) * sin, with
 // rotate_half(x) = concat(-x[half:], x[:half]). cos, sin: [rows, head_dim / 2] (both halves share a table).
@@ -116,12 +122,13 @@ void AddInPlace(KernelContext& context, const float* x, int64_t count, float* ou
 void NormRope(KernelContext& context, float* x, int64_t rows, int64_t row_stride, int heads, int head_dim,
               const float* norm_weight, float eps, const float* cos, const float* sin);
 
-// ---- Attention ----------------------------------------------------------------------------------------------
+// ---- Attention
+// ----------------------------------------------------------------------------------------------
 
-// Full bidirectional attention inside every picture of a packed group. q, k, v: [patches, heads, head_dim] with
-// row stride `stride` (they usually lie in one qkv buffer); out: [patches, heads * head_dim]. `starts` has one
-// entry more than there are pictures: picture i owns patches [starts[i], starts[i + 1]). Scale is
-// 1 / sqrt(head_dim). Memory is linear in patches (tiles with online softmax). When `bf16` is set products may
+// Full bidirectional attention inside every picture of a packed group. q, k, v: [patches, heads, head_dim]
+// with row stride `stride` (they usually lie in one qkv buffer); out: [patches, heads * head_dim]. `starts`
+// has one entry more than there are pictures: picture i owns patches [starts[i], starts[i + 1]). Scale is 1 /
+// sqrt(head_dim). Memory is linear in patches (tiles with online softmax). When `bf16` is set products may
 // round q, k, v and probabilities to bf16.
 void VisionAttention(KernelContext& context, const float* q, const float* k, const float* v, int64_t stride,
                      std::span<const int64_t> starts, int heads, int head_dim, bool bf16, float* out);
@@ -140,9 +147,9 @@ struct KvLayout {
   size_t PageBytes() const;
 };
 
-// A run of consecutive rows of one sequence in a step: rows [first_row, first_row + rows) of the batch are the
-// tokens [past_tokens, past_tokens + rows) of the sequence. `pages` are this layer's pages of the sequence, in
-// order, with room for past_tokens + rows tokens.
+// A run of consecutive rows of one sequence in a step: rows [first_row, first_row + rows) of the batch are
+// the tokens [past_tokens, past_tokens + rows) of the sequence. `pages` are this layer's pages of the
+// sequence, in order, with room for past_tokens + rows tokens.
 struct KvSegment {
   int64_t first_row = 0;
   int64_t rows = 0;
@@ -151,14 +158,14 @@ struct KvSegment {
 };
 
 // Writes k and v ([rows, kv_heads, head_dim], row strides in floats) of every segment into its pages.
-void AppendKv(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments, const float* k,
-              int64_t k_stride, const float* v, int64_t v_stride);
+void AppendKv(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments,
+              const float* k, int64_t k_stride, const float* v, int64_t v_stride);
 
-// Causal attention of every segment's rows over its own pages (already appended): row r of a segment sees tokens
-// [0, past_tokens + r]. q: [rows, q_heads, head_dim] with q_stride; out: [rows, q_heads * head_dim]. q_heads is a
-// multiple of kv_heads; head h reads KV head h / (q_heads / kv_heads), which is read once for all of its group.
-// Serves decode (segments of one row) and prefill slices alike.
-void PagedAttention(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments, const float* q,
-                    int64_t q_stride, int q_heads, float* out);
+// Causal attention of every segment's rows over its own pages (already appended): row r of a segment sees
+// tokens [0, past_tokens + r]. q: [rows, q_heads, head_dim] with q_stride; out: [rows, q_heads * head_dim].
+// q_heads is a multiple of kv_heads; head h reads KV head h / (q_heads / kv_heads), which is read once for
+// all of its group. Serves decode (segments of one row) and prefill slices alike.
+void PagedAttention(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments,
+                    const float* q, int64_t q_stride, int q_heads, float* out);
 
 }  // namespace saccade

@@ -1,0 +1,93 @@
+#include "engine/vision_queue.h"
+
+#include <algorithm>
+
+namespace saccade {
+namespace {
+
+int64_t PatchesOf(const std::vector<VisionPicture>& pictures) {
+  int64_t patches = 0;
+  for (const VisionPicture& picture : pictures) patches += picture.grid.patches();
+  return patches;
+}
+
+}  // namespace
+
+void VisionQueue::Add(Owner owner, std::vector<VisionPicture> pictures) {
+  waiting_.push_back({owner, std::move(pictures), false});
+}
+
+void VisionQueue::Remove(Owner owner) {
+  std::erase_if(waiting_, [owner](const Entry& entry) { return entry.owner == owner; });
+  for (Entry& entry : group_) {
+    if (entry.owner == owner) entry.removed = true;
+  }
+  // The job reads the patches of all its pictures only in its first layer, but a group nobody waits for is waste.
+  if (std::all_of(group_.begin(), group_.end(), [](const Entry& entry) { return entry.removed; })) {
+    group_.clear();
+    job_.reset();
+  }
+}
+
+void VisionQueue::StartGroup(const Failed& failed) {
+  int64_t patches = 0;
+  std::vector<VisionPicture> pictures;
+  while (!waiting_.empty()) {
+    const int64_t more = PatchesOf(waiting_.front().pictures);
+    if (!group_.empty() && patches + more > max_group_patches_) break;
+    patches += more;
+    group_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    pictures.insert(pictures.end(), group_.back().pictures.begin(), group_.back().pictures.end());
+  }
+  Result<std::unique_ptr<VisionJob>> job = tower_.Start(std::move(pictures));
+  if (job.ok()) {
+    job_ = std::move(job).value();
+    return;
+  }
+  std::vector<Entry> lost = std::move(group_);
+  group_.clear();
+  for (const Entry& entry : lost) failed(entry.owner, job.status());
+}
+
+void VisionQueue::FinishGroup(const Done& done) {
+  std::vector<ImageFeatures> features = job_->TakeFeatures();
+  std::vector<Entry> finished = std::move(group_);
+  group_.clear();
+  job_.reset();
+  size_t next = 0;
+  for (const Entry& entry : finished) {
+    std::vector<std::shared_ptr<const ImageFeatures>> own;
+    for (size_t i = 0; i < entry.pictures.size(); ++i) {
+      own.push_back(std::make_shared<const ImageFeatures>(std::move(features[next++])));
+    }
+    if (!entry.removed) done(entry.owner, std::move(own));
+  }
+}
+
+void VisionQueue::Step(KernelContext& context, const Done& done, const Failed& failed) {
+  if (job_ == nullptr) {
+    if (waiting_.empty()) return;
+    StartGroup(failed);
+    if (job_ == nullptr) return;
+  }
+  tower_.Step(context, *job_);
+  if (job_->done()) FinishGroup(done);
+}
+
+std::pair<int, int> VisionQueue::Progress(Owner owner) const {
+  const int total = tower_.config().depth + 2;
+  const bool in_group =
+      std::any_of(group_.begin(), group_.end(), [owner](const Entry& entry) { return entry.owner == owner; });
+  return {in_group && job_ != nullptr ? job_->layers_done() : 0, total};
+}
+
+std::vector<VisionQueue::Owner> VisionQueue::InGroup() const {
+  std::vector<Owner> owners;
+  for (const Entry& entry : group_) {
+    if (!entry.removed) owners.push_back(entry.owner);
+  }
+  return owners;
+}
+
+}  // namespace saccade

@@ -4,8 +4,10 @@
 
 #include "base/aligned_buffer.h"
 #include "base/check.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/layout.h"
 #include "kernels/reference.h"
+#include "kernels/registry.h"
 
 namespace saccade {
 namespace {
@@ -84,6 +86,11 @@ void Linear(KernelContext& context, const float* x, int64_t rows, int64_t x_stri
             const PackedMatrix& weight, const float* bias, Epilogue epilogue, float* out,
             int64_t out_stride) {
   SACCADE_CHECK(weight.gate_up == (epilogue == Epilogue::kSwiGlu));
+  const KernelSet& kernels = KernelsFor(context.isa());
+  if (kernels.gemm[static_cast<size_t>(weight.type)].run != nullptr) {
+    RunLinear(context, kernels, {x, rows, x_stride, &weight, bias, epilogue, out, out_stride});
+    return;
+  }
   const int64_t blocks = BlockCount(weight) / (weight.gate_up ? 2 : 1);
   context.pool().ParallelFor(blocks, [&](int64_t block, int) {
     reference::LinearBlock(x, rows, x_stride, weight, block, bias, epilogue, out, out_stride);

@@ -1,0 +1,43 @@
+// Which micro-kernels serve an ISA. The only place that turns kernels.inc into function pointers.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu.h"
+#include "kernels/kernels.h"
+#include "kernels/tile.h"
+
+namespace saccade {
+
+struct GemmEntry {
+  void (*run)(const GemmTile&) = nullptr;
+  ActivationFormat activations = ActivationFormat::kF32;
+  int tile_rows = 0;
+};
+
+// Null members mean that the ISA has no such kernel: the caller takes the reference loops instead.
+struct KernelSet {
+  std::array<GemmEntry, 4> gemm;  // by WeightType
+  void (*strip)(const StripTile&) = nullptr;
+  void (*quantize_row)(const RowConversion&) = nullptr;
+  void (*round_row)(const RowConversion&) = nullptr;
+  void (*decode_int4)(const BlockDecoding&) = nullptr;
+};
+
+// Constant for the process.
+const KernelSet& KernelsFor(Isa isa);
+
+// One line of kernels.inc.
+struct KernelInfo {
+  Isa isa;
+  std::string_view slot;  // "gemm kInt8", "strip"
+  std::string_view name;
+};
+std::vector<KernelInfo> AllKernels();
+// The lines that KernelsFor(isa) consists of.
+std::vector<KernelInfo> ActiveKernels(Isa isa);
+
+}  // namespace saccade

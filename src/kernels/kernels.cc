@@ -1,9 +1,13 @@
 #include "kernels/kernels.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "base/aligned_buffer.h"
 #include "base/check.h"
+#include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/layout.h"
 #include "kernels/reference.h"
@@ -80,7 +84,14 @@ size_t KernelContext::scratch_bytes() const {
   return bytes;
 }
 
-std::vector<std::string> KernelContext::Describe() const { return {"every operation: reference loops"}; }
+std::vector<std::string> KernelContext::Describe() const {
+  std::vector<std::string> lines;
+  for (const KernelInfo& kernel : ActiveKernels(isa_)) {
+    lines.push_back(fmt::format("{}: {} ({})", kernel.slot, kernel.name, IsaName(kernel.isa)));
+  }
+  if (lines.empty()) lines.emplace_back("every operation: reference loops (scalar)");
+  return lines;
+}
 
 void Linear(KernelContext& context, const float* x, int64_t rows, int64_t x_stride,
             const PackedMatrix& weight, const float* bias, Epilogue epilogue, float* out,
@@ -97,34 +108,71 @@ void Linear(KernelContext& context, const float* x, int64_t rows, int64_t x_stri
   });
 }
 
+namespace {
+
+// Rows per task of the row-wise operations, so that a task is worth handing out.
+constexpr int64_t kTaskFloats = 16384;
+
+// Calls body(first, last) for ranges of rows of `width` floats.
+template <class Body>
+void ForRowRanges(KernelContext& context, int64_t rows, int64_t width, Body&& body) {
+  const int64_t step = std::max<int64_t>(1, kTaskFloats / std::max<int64_t>(1, width));
+  context.pool().ParallelFor(CeilDiv(rows, step), [&](int64_t task, int) {
+    const int64_t first = task * step, last = std::min(rows, first + step);
+    for (int64_t row = first; row < last; ++row) body(row);
+  });
+}
+
+}  // namespace
+
 void RmsNorm(KernelContext& context, const float* x, int64_t rows, int64_t width, const float* weight,
              float eps, float* out) {
-  context.pool().ParallelFor(rows, [&](int64_t row, int) {
-    reference::RmsNormRow(x + row * width, width, weight, eps, out + row * width);
+  const KernelSet& kernels = KernelsFor(context.isa());
+  ForRowRanges(context, rows, width, [&](int64_t row) {
+    const NormRow args{x + row * width, width, weight, nullptr, eps, out + row * width};
+    if (kernels.rms_norm != nullptr) return kernels.rms_norm(args);
+    reference::RmsNormRow(args.x, width, weight, eps, args.out);
   });
 }
 
 void LayerNorm(KernelContext& context, const float* x, int64_t rows, int64_t width, const float* weight,
                const float* bias, float eps, float* out) {
-  context.pool().ParallelFor(rows, [&](int64_t row, int) {
-    reference::LayerNormRow(x + row * width, width, weight, bias, eps, out + row * width);
+  const KernelSet& kernels = KernelsFor(context.isa());
+  ForRowRanges(context, rows, width, [&](int64_t row) {
+    const NormRow args{x + row * width, width, weight, bias, eps, out + row * width};
+    if (kernels.layer_norm != nullptr) return kernels.layer_norm(args);
+    reference::LayerNormRow(args.x, width, weight, bias, eps, args.out);
   });
 }
 
-void AddInPlace(KernelContext&, const float* x, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
+void AddInPlace(KernelContext& context, const float* x, int64_t count, float* out) {
+  const KernelSet& kernels = KernelsFor(context.isa());
+  ForRowRanges(context, CeilDiv(count, kTaskFloats), kTaskFloats, [&](int64_t part) {
+    const int64_t first = part * kTaskFloats;
+    const Addition args{x + first, std::min(kTaskFloats, count - first), out + first};
+    if (kernels.add != nullptr) return kernels.add(args);
+    for (int64_t i = 0; i < args.count; ++i) args.out[i] += args.x[i];
+  });
 }
 
 void NormRope(KernelContext& context, float* x, int64_t rows, int64_t row_stride, int heads, int head_dim,
               const float* norm_weight, float eps, const float* cos, const float* sin) {
-  context.pool().ParallelFor(rows, [&](int64_t row, int) {
+  const KernelSet& kernels = KernelsFor(context.isa());
+  ForRowRanges(context, rows, int64_t{heads} * head_dim, [&](int64_t row) {
     const int64_t table = row * (head_dim / 2);
-    reference::NormRopeRow(x + row * row_stride, heads, head_dim, norm_weight, eps, cos + table, sin + table);
+    const RopeRow args{x + row * row_stride, heads, head_dim, norm_weight, eps, cos + table, sin + table};
+    if (kernels.norm_rope != nullptr) return kernels.norm_rope(args);
+    reference::NormRopeRow(args.x, heads, head_dim, norm_weight, eps, args.cos, args.sin);
   });
 }
 
 void VisionAttention(KernelContext& context, const float* q, const float* k, const float* v, int64_t stride,
-                     std::span<const int64_t> starts, int heads, int head_dim, bool, float* out) {
+                     std::span<const int64_t> starts, int heads, int head_dim, bool bf16, float* out) {
+  const KernelSet& kernels = KernelsFor(context.isa());
+  if (kernels.attention_f32.scores != nullptr) {
+    RunVisionAttention(context, kernels, {q, k, v, stride, starts, heads, head_dim, out}, bf16);
+    return;
+  }
   for (size_t picture = 0; picture + 1 < starts.size(); ++picture) {
     const int64_t begin = starts[picture], end = starts[picture + 1];
     context.pool().ParallelFor((end - begin) * heads, [&](int64_t task, int) {
@@ -135,21 +183,14 @@ void VisionAttention(KernelContext& context, const float* q, const float* k, con
   }
 }
 
-void AppendKv(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments,
-              const float* k, int64_t k_stride, const float* v, int64_t v_stride) {
-  for (const KvSegment& segment : segments) {
-    context.pool().ParallelFor(segment.rows, [&](int64_t r, int) {
-      const int64_t token = segment.past_tokens + r, row = segment.first_row + r;
-      std::byte* page = segment.pages[static_cast<size_t>(token / layout.page_tokens)];
-      reference::AppendKvToken(layout, page, token % layout.page_tokens, k + row * k_stride,
-                               v + row * v_stride);
-    });
-  }
-}
-
 void PagedAttention(KernelContext& context, const KvLayout& layout, std::span<const KvSegment> segments,
                     const float* q, int64_t q_stride, int q_heads, float* out) {
   SACCADE_CHECK(q_heads % layout.kv_heads == 0);
+  const KernelSet& kernels = KernelsFor(context.isa());
+  if (kernels.attention_f32.scores != nullptr) {
+    RunPagedAttention(context, kernels, {layout, segments, q, q_stride, q_heads, out});
+    return;
+  }
   const int group = q_heads / layout.kv_heads;
   for (const KvSegment& segment : segments) {
     context.pool().ParallelFor(segment.rows * q_heads, [&](int64_t task, int) {

@@ -249,34 +249,6 @@ int64_t ValueElement(KvType type, const KvHeadLayout& layout, int64_t slot, int6
 
 }  // namespace
 
-void AppendKvToken(const KvLayout& layout, std::byte* page, int64_t slot, const float* k, const float* v) {
-  const int64_t dim = layout.head_dim;
-  const KvHeadLayout head = MakeKvHeadLayout(layout.type, dim, layout.page_tokens);
-  std::vector<int8_t> codes(static_cast<size_t>(dim));
-  for (int h = 0; h < layout.kv_heads; ++h, page += head.head_bytes, k += dim, v += dim) {
-    for (const bool key : {true, false}) {
-      const float* source = key ? k : v;
-      std::byte* values = key ? page : page + head.values_offset;
-      float scale = 0.0F;
-      if (layout.type == KvType::kInt8) {
-        scale = QuantizeActivations(source, dim, codes.data());
-        const int64_t index = key ? slot : layout.page_tokens + slot;
-        std::memcpy(page + head.scales_offset + index * 4, &scale, 4);
-      }
-      for (int64_t i = 0; i < dim; ++i) {
-        const int64_t element =
-            key ? KeyElement(layout.type, head, slot, i) : ValueElement(layout.type, head, slot, i);
-        if (layout.type == KvType::kF32) std::memcpy(values + element * 4, source + i, 4);
-        if (layout.type == KvType::kInt8) std::memcpy(values + element, &codes[static_cast<size_t>(i)], 1);
-        if (layout.type == KvType::kBf16) {
-          const uint16_t bits = FloatToBf16(source[i]);
-          std::memcpy(values + element * 2, &bits, 2);
-        }
-      }
-    }
-  }
-}
-
 void ReadKvToken(const KvLayout& layout, const std::byte* page, int64_t slot, int kv_head, float* k,
                  float* v) {
   const KvHeadLayout head = MakeKvHeadLayout(layout.type, layout.head_dim, layout.page_tokens);

@@ -33,8 +33,6 @@ struct VisionRow {
 };
 void VisionAttentionRow(const VisionRow& head, int64_t row, float* out);
 
-// Writes one token's key and value of every KV head into page slot `slot`.
-void AppendKvToken(const KvLayout& layout, std::byte* page, int64_t slot, const float* k, const float* v);
 // Reads one token's key and value of one KV head back as floats [head_dim].
 void ReadKvToken(const KvLayout& layout, const std::byte* page, int64_t slot, int kv_head, float* k,
                  float* v);

@@ -18,6 +18,13 @@ struct GemmEntry {
   int tile_rows = 0;
 };
 
+// The three steps of attention on tiles of one word type.
+struct AttentionKernels {
+  void (*scores)(const ScoreTile&) = nullptr;
+  void (*softmax)(const SoftmaxTile&) = nullptr;
+  void (*values)(const ValueTile&) = nullptr;
+};
+
 // Null members mean that the ISA has no such kernel: the caller takes the reference loops instead.
 struct KernelSet {
   std::array<GemmEntry, 4> gemm;  // by WeightType
@@ -25,6 +32,15 @@ struct KernelSet {
   void (*quantize_row)(const RowConversion&) = nullptr;
   void (*round_row)(const RowConversion&) = nullptr;
   void (*decode_int4)(const BlockDecoding&) = nullptr;
+  void (*rms_norm)(const NormRow&) = nullptr;
+  void (*layer_norm)(const NormRow&) = nullptr;
+  void (*norm_rope)(const RopeRow&) = nullptr;
+  void (*add)(const Addition&) = nullptr;
+  AttentionKernels attention_f32;
+  AttentionKernels attention_bf16;
+  void (*unpack_bf16_f32)(const PageUnpacking&) = nullptr;
+  void (*unpack_int8_f32)(const PageUnpacking&) = nullptr;
+  void (*unpack_int8_bf16)(const PageUnpacking&) = nullptr;
 };
 
 // Constant for the process.

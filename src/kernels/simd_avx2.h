@@ -15,6 +15,36 @@ inline __m256i FirstLanes8(int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(bound), lanes);
 }
 
+// The width-independent vocabulary of the *_inl.h files: the same names exist in simd_avx512.h.
+using Vec = __m256;
+constexpr int kLanes = 8;
+inline Vec Zero() { return _mm256_setzero_ps(); }
+inline Vec Set(float x) { return _mm256_set1_ps(x); }
+inline Vec Load(const float* p) { return _mm256_loadu_ps(p); }
+inline void Store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
+// The first `count` lanes, 1 or more; others are zero.
+inline Vec LoadFirst(const float* p, int64_t count) {
+  return count >= kLanes ? Load(p) : _mm256_maskload_ps(p, FirstLanes8(count));
+}
+inline void StoreFirst(float* p, Vec v, int64_t count) {
+  count >= kLanes ? Store(p, v) : _mm256_maskstore_ps(p, FirstLanes8(count), v);
+}
+inline Vec KeepFirst(Vec v, int64_t count) {
+  return _mm256_and_ps(v, _mm256_castsi256_ps(FirstLanes8(count)));
+}
+inline Vec Add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
+inline Vec Sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
+inline Vec Mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
+inline Vec MulAdd(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
+inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return _mm256_fnmadd_ps(a, b, c); }
+inline Vec MaxFirst(Vec a, Vec b, int64_t count) {
+  return _mm256_blendv_ps(a, _mm256_max_ps(a, b), _mm256_castsi256_ps(FirstLanes8(count)));
+}
+inline float ReduceMax(Vec v) {
+  __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+  return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
 inline float ReduceAdd(__m256 v) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));

@@ -13,6 +13,27 @@ inline __mmask16 FirstLanes(int64_t count) {
   return count >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1U << count) - 1U);
 }
 
+// The width-independent vocabulary of the *_inl.h files: the same names exist in simd_avx2.h.
+using Vec = __m512;
+constexpr int kLanes = 16;
+inline Vec Zero() { return _mm512_setzero_ps(); }
+inline Vec Set(float x) { return _mm512_set1_ps(x); }
+inline Vec Load(const float* p) { return _mm512_loadu_ps(p); }
+inline void Store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
+// The first `count` lanes, 1 or more; others are zero.
+inline Vec LoadFirst(const float* p, int64_t count) { return _mm512_maskz_loadu_ps(FirstLanes(count), p); }
+inline void StoreFirst(float* p, Vec v, int64_t count) { _mm512_mask_storeu_ps(p, FirstLanes(count), v); }
+inline Vec KeepFirst(Vec v, int64_t count) { return _mm512_maskz_mov_ps(FirstLanes(count), v); }
+inline Vec Add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
+inline Vec Sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
+inline Vec Mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
+inline Vec MulAdd(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
+inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return _mm512_fnmadd_ps(a, b, c); }
+inline float ReduceAdd(Vec v) { return _mm512_reduce_add_ps(v); }
+inline float ReduceMax(Vec v) { return _mm512_reduce_max_ps(v); }
+// max(a, b) in the first `count` lanes, a in the others.
+inline Vec MaxFirst(Vec a, Vec b, int64_t count) { return _mm512_mask_max_ps(a, FirstLanes(count), a, b); }
+
 // e^x with an error below 2 ulp; 0 below -104, infinity above 89, NaN stays NaN.
 inline __m512 Exp(__m512 x) {
   x = _mm512_max_ps(_mm512_set1_ps(-105.0F), x);  // the second operand wins when one is NaN

@@ -84,4 +84,85 @@ struct BlockDecoding {
 };
 using DecodeKernel = void (*)(const BlockDecoding& block);
 
+// One row of RMSNorm or LayerNorm; bias is for LayerNorm only. x and out may be the same.
+struct NormRow {
+  const float* x;
+  int64_t width;
+  const float* weight;
+  const float* bias;
+  float eps;
+  float* out;
+};
+
+// One row of NormRope().
+struct RopeRow {
+  float* x;
+  int64_t heads;
+  int64_t head_dim;
+  const float* norm_weight;  // or null
+  float eps;
+  const float* cos;
+  const float* sin;
+};
+
+// out[i] += x[i].
+struct Addition {
+  const float* x;
+  int64_t count;
+  float* out;
+};
+
+// ---- Attention: a tile of query rows against a tile of keys and values ----
+// Elements along the summed dimension are 32-bit words: an f32, or a pair of bf16.
+
+// Floats between two rows of scores, and the most keys of one tile. A constant, so that the kernels address
+// all rows of a tile from one pointer; 16 more than a power of two, so that rows do not share cache sets.
+inline constexpr int kScoreStride = 256 + 16;
+inline constexpr int kMaxTileKeys = 256;
+// Query rows lie in tiles of this many, like activations of a gemm: [words][rows].
+inline constexpr int kQueryTile = 12;
+
+// scores[rows][kScoreStride] = q . keys for `blocks` blocks of kKeyBlock keys.
+struct ScoreTile {
+  const uint32_t* q;  // tiles of kQueryTile rows, the last one with what is left
+  int64_t rows;
+  const void* keys;  // [blocks][words][kKeyBlock] words
+  int64_t words;
+  int64_t blocks;
+  float* scores;
+};
+
+// Online softmax over one tile of scores, in place: words of probabilities replace the scores.
+struct SoftmaxTile {
+  float* scores;
+  int64_t rows;
+  const int32_t* visible;     // [rows] keys of the tile that the row may see, 0 .. kMaxTileKeys
+  float scale;                // of the scores
+  const float* key_scales;    // per key, or null
+  const float* value_scales;  // per key, multiplied into the probabilities but not into their sum; or null
+  float* max;                 // [rows] running maximum of scaled scores, starts at a finite lowest value
+  float* sum;                 // [rows] running sum, starts at 0
+  float* alpha;               // [rows] out: factor for what was summed before this tile
+};
+
+// o[rows][width] = alpha[rows] * o + probabilities . values.
+struct ValueTile {
+  const void* probabilities;  // [rows][kScoreStride] words
+  int64_t rows;
+  int64_t steps;       // words along the keys
+  const void* values;  // [steps][width] words
+  int64_t width;       // a multiple of kKeyBlock
+  const float* alpha;
+  float* o;  // [rows][width]
+};
+
+// Widens pairs of rows of a KV page: bf16 [pairs][width][2] or int8 [2 * pairs][width] to f32 [2 *
+// pairs][width] or to bf16 [pairs][width][2]. Scales are left out.
+struct PageUnpacking {
+  const void* source;
+  int64_t pairs;
+  int64_t width;  // a multiple of 16
+  void* target;
+};
+
 }  // namespace saccade

@@ -1,0 +1,38 @@
+// AVX-512 attention tiles in f32, and widening of KV pages.
+#include "kernels/kernel_list.h"
+#include "kernels/simd_avx512.h"
+// The vocabulary above comes first.
+#include "kernels/attention/attention_inl.h"
+
+namespace saccade {
+namespace {
+
+inline __m512 WidenInt8(const int8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+
+}  // namespace
+
+void scores_f32_avx512(const ScoreTile& tile) { Scores<DotF32>(tile); }
+void softmax_f32_avx512(const SoftmaxTile& tile) { Softmax<DotF32>(tile); }
+void values_f32_avx512(const ValueTile& tile) { Values<DotF32>(tile); }
+
+void unpack_bf16_f32_avx512(const PageUnpacking& page) {
+  const auto* source = static_cast<const uint32_t*>(page.source);
+  auto* target = static_cast<float*>(page.target);
+  for (int64_t pair = 0; pair < page.pairs; ++pair, source += page.width, target += 2 * page.width) {
+    for (int64_t i = 0; i < page.width; i += 16) {
+      const __m512i words = _mm512_loadu_si512(source + i);
+      Store(target + i, LowBf16(words));
+      Store(target + page.width + i, HighBf16(words));
+    }
+  }
+}
+
+void unpack_int8_f32_avx512(const PageUnpacking& page) {
+  const auto* source = static_cast<const int8_t*>(page.source);
+  auto* target = static_cast<float*>(page.target);
+  for (int64_t i = 0; i < 2 * page.pairs * page.width; i += 16) Store(target + i, WidenInt8(source + i));
+}
+
+}  // namespace saccade

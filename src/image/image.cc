@@ -32,13 +32,12 @@ Result<PreparedPicture> PreparePicture(std::span<const std::byte> file, const Pr
   SACCADE_ASSIGN_OR_RETURN(PictureDecoder decoder, PictureDecoder::Open(file, limits));
   SACCADE_ASSIGN_OR_RETURN(const Size size, PlannedSize(decoder.info(), config, override));
   picture.kind = decoder.info().kind;
-  SACCADE_ASSIGN_OR_RETURN(RgbImage image, std::move(decoder).Decode());
+  SACCADE_ASSIGN_OR_RETURN(const RgbImage image, std::move(decoder).Decode());
   picture.original = image.size();
   picture.timings.decode_ms = MillisecondsSince(decode_start);
 
   const auto resize_start = Clock::now();
-  if (image.size() != size) image = ResizeBicubic(image, size);
-  picture.grid = Patchify(image, config.patch_size, config.merge_size);
+  picture.grid = ResizeToPatches(image, size, config.patch_size, config.merge_size);
   picture.timings.resize_ms = MillisecondsSince(resize_start);
   return picture;
 }

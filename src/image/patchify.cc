@@ -5,23 +5,38 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "image/resize.h"
 
 namespace saccade {
 namespace {
 
-// One patch of interleaved RGB at `source` to [3, patch_size, patch_size].
-void CopyPatch(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch) {
-  const size_t plane = patch_size * patch_size;
-  for (size_t y = 0; y < patch_size; ++y, source += row_bytes) {
-    uint8_t* red = patch + y * patch_size;
-    uint8_t* green = red + plane;
-    uint8_t* blue = green + plane;
-    for (size_t x = 0; x < patch_size; ++x) {
-      red[x] = source[3 * x];
-      green[x] = source[3 * x + 1];
-      blue[x] = source[3 * x + 2];
+PatchGrid MakeGrid(Size resized, int patch_size, int merge_size) {
+  SACCADE_CHECK(patch_size > 0 && merge_size > 0);
+  const int factor = patch_size * merge_size;
+  SACCADE_CHECK(resized.width > 0 && resized.width % factor == 0);
+  SACCADE_CHECK(resized.height > 0 && resized.height % factor == 0);
+  PatchGrid grid;
+  grid.grid_h = resized.height / patch_size;
+  grid.grid_w = resized.width / patch_size;
+  grid.patch_size = patch_size;
+  grid.resized = resized;
+  grid.patches.resize(static_cast<size_t>(resized.pixels()) * 3);
+  return grid;
+}
+
+// Cuts one row of merge blocks: patch_size * merge_size rows of pixels. Returns the end of what it wrote.
+uint8_t* CutBand(const PixelKernels& kernels, const uint8_t* band, const PatchGrid& grid, int merge_size,
+                 uint8_t* patch) {
+  const size_t size = static_cast<size_t>(grid.patch_size);
+  const size_t row_bytes = 3 * static_cast<size_t>(grid.resized.width);
+  for (int block = 0; block < grid.grid_w; block += merge_size) {
+    for (int i = 0; i < merge_size * merge_size; ++i, patch += 3 * size * size) {
+      const size_t y = static_cast<size_t>(i / merge_size) * size;
+      const size_t x = static_cast<size_t>(block + i % merge_size) * size;
+      kernels.cut_patch(band + y * row_bytes + 3 * x, row_bytes, size, patch);
     }
   }
+  return patch;
 }
 
 }  // namespace
@@ -43,26 +58,27 @@ Status CheckPreprocessorConfig(const PreprocessorConfig& config) {
   return CheckPixelLimits(config.limits);
 }
 
-PatchGrid Patchify(const RgbImage& resized, int patch_size, int merge_size) {
-  const int factor = patch_size * merge_size;
-  SACCADE_CHECK(patch_size > 0 && merge_size > 0);
-  SACCADE_CHECK(resized.width % factor == 0 && resized.height % factor == 0);
-  PatchGrid grid;
-  grid.grid_h = resized.height / patch_size;
-  grid.grid_w = resized.width / patch_size;
-  grid.patch_size = patch_size;
-  grid.resized = resized.size();
-  grid.patches.resize(resized.pixels.size());
-  const size_t size = static_cast<size_t>(patch_size), row_bytes = resized.row_bytes();
+PatchGrid Patchify(const RgbImage& resized, int patch_size, int merge_size, const PixelKernels& kernels) {
+  PatchGrid grid = MakeGrid(resized.size(), patch_size, merge_size);
+  const size_t band_bytes = resized.row_bytes() * static_cast<size_t>(patch_size * merge_size);
   uint8_t* patch = grid.patches.data();
-  for (int block_y = 0; block_y < grid.grid_h; block_y += merge_size) {
-    for (int block_x = 0; block_x < grid.grid_w; block_x += merge_size) {
-      for (int i = 0; i < merge_size * merge_size; ++i, patch += 3 * size * size) {
-        const size_t y = static_cast<size_t>(block_y + i / merge_size) * size;
-        const size_t x = static_cast<size_t>(block_x + i % merge_size) * size;
-        CopyPatch(resized.pixels.data() + y * row_bytes + 3 * x, row_bytes, size, patch);
-      }
-    }
+  for (size_t at = 0; at < resized.pixels.size(); at += band_bytes) {
+    patch = CutBand(kernels, resized.pixels.data() + at, grid, merge_size, patch);
+  }
+  return grid;
+}
+
+PatchGrid ResizeToPatches(const RgbImage& image, Size size, int patch_size, int merge_size,
+                          const PixelKernels& kernels) {
+  if (size == image.size()) return Patchify(image, patch_size, merge_size, kernels);
+  PatchGrid grid = MakeGrid(size, patch_size, merge_size);
+  const size_t row_bytes = 3 * static_cast<size_t>(size.width);
+  std::vector<uint8_t> band(row_bytes * static_cast<size_t>(patch_size * merge_size));
+  RowResizer resizer(image, size, kernels);
+  uint8_t* patch = grid.patches.data();
+  for (int y = 0; y < size.height; y += patch_size * merge_size) {
+    for (size_t at = 0; at < band.size(); at += row_bytes) resizer.NextRow(band.data() + at);
+    patch = CutBand(kernels, band.data(), grid, merge_size, patch);
   }
   return grid;
 }

@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
+#include "image/pixel_kernels.h"
 #include "image/rgb_image.h"
 #include "image/smart_resize.h"
 
@@ -40,7 +41,13 @@ struct PatchGrid {
 };
 
 // Both sides of `resized` must be multiples of patch_size * merge_size.
-PatchGrid Patchify(const RgbImage& resized, int patch_size, int merge_size);
+PatchGrid Patchify(const RgbImage& resized, int patch_size, int merge_size,
+                   const PixelKernels& kernels = BestPixelKernels());
+
+// Equal to Patchify(ResizeBicubic(image, size), ...) without the resized picture in between: one band of
+// patch rows at a time stays in the cache.
+PatchGrid ResizeToPatches(const RgbImage& image, Size size, int patch_size, int merge_size,
+                          const PixelKernels& kernels = BestPixelKernels());
 
 // Identifies a picture after preprocessing: SHA-256 over grid, patch size and all patches. Equal digests mean
 // equal input to the tower, whatever file it came from.

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <random>
 
-#include "base/cpu.h"
 #include "base/status_testing.h"
 #include "image/image_testing.h"
 
@@ -15,6 +14,7 @@ using ::saccade::testing::GoldenFile;
 using ::saccade::testing::GoldenJson;
 using ::saccade::testing::HexOf;
 using ::saccade::testing::TinyConfig;
+using ::saccade::testing::UsablePixelKernels;
 
 RgbImage Noise(Size size, uint32_t seed) {
   RgbImage image = {size.width, size.height, {}};
@@ -26,12 +26,6 @@ RgbImage Noise(Size size, uint32_t seed) {
     value = static_cast<uint8_t>(draw % 3 == 0 ? 0 : draw % 3 == 1 ? 255 : draw >> 24);
   }
   return image;
-}
-
-std::vector<const ResizeKernels*> UsableKernels() {
-  std::vector<const ResizeKernels*> kernels = {&PlainResizeKernels()};
-  if (DetectIsa() >= Isa::kAvx2) kernels.push_back(Avx2ResizeKernels());
-  return kernels;
 }
 
 // The resize as one reads it in a book: whole intermediate picture, one pixel at a time.
@@ -82,8 +76,8 @@ TEST_P(GoldenResizes, EqualTheReferencePixels) {
     EXPECT_EQ(size->height / config.patch_size, entry.at("grid_thw")[1]) << name;
     EXPECT_EQ(size->width / config.patch_size, entry.at("grid_thw")[2]) << name;
     EXPECT_EQ(ImageTokens(*size, config), entry.at("tokens")) << name;
-    for (const ResizeKernels* kernels : UsableKernels()) {
-      EXPECT_EQ(HexOf(ResizeBicubicWith(*kernels, image, *size).pixels), entry.at("sha256_rgb")) << name;
+    for (const PixelKernels* kernels : UsablePixelKernels()) {
+      EXPECT_EQ(HexOf(ResizeBicubic(image, *size, *kernels).pixels), entry.at("sha256_rgb")) << name;
     }
   }
 }
@@ -99,12 +93,11 @@ TEST(ResizeBicubic, EveryKernelEqualsTheBook) {
     const RgbImage image = Noise(from, seed++);
     for (Size to : sizes) {
       const RgbImage expected = ResizeByTheBook(image, to);
-      for (const ResizeKernels* kernels : UsableKernels()) {
-        const RgbImage got = ResizeBicubicWith(*kernels, image, to);
+      for (const PixelKernels* kernels : UsablePixelKernels()) {
+        const RgbImage got = ResizeBicubic(image, to, *kernels);
         ASSERT_EQ(got.size(), to);
-        ASSERT_EQ(got.pixels, expected.pixels)
-            << from.width << "x" << from.height << " to " << to.width << "x" << to.height << ", kernels "
-            << (kernels == &PlainResizeKernels() ? "plain" : "avx2");
+        ASSERT_EQ(got.pixels, expected.pixels) << from.width << "x" << from.height << " to " << to.width
+                                               << "x" << to.height << ", kernels " << kernels->name;
       }
     }
   }
@@ -115,8 +108,8 @@ TEST(ResizeBicubic, StrongReductionAndEnlargement) {
            {{3000, 20}, {32, 32}}, {{20, 3000}, {32, 32}}, {{1, 1}, {256, 256}}, {{1000, 700}, {997, 701}}}) {
     const RgbImage image = Noise(from, 77);
     const RgbImage expected = ResizeByTheBook(image, to);
-    for (const ResizeKernels* kernels : UsableKernels()) {
-      EXPECT_EQ(ResizeBicubicWith(*kernels, image, to).pixels, expected.pixels);
+    for (const PixelKernels* kernels : UsablePixelKernels()) {
+      EXPECT_EQ(ResizeBicubic(image, to, *kernels).pixels, expected.pixels);
     }
   }
 }

@@ -1,8 +1,8 @@
-// The obvious form of the resize loops.
+// The obvious form of the loops, and the choice between the forms.
 #include <algorithm>
-#include <cstring>
 
-#include "image/resize_kernels.h"
+#include "base/cpu.h"
+#include "image/pixel_kernels.h"
 
 namespace saccade {
 namespace {
@@ -45,11 +45,31 @@ void BlendRows(const uint8_t* const* rows, const int16_t* weights, int count, in
   }
 }
 
+void CutPatch(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch) {
+  const size_t plane = patch_size * patch_size;
+  for (size_t y = 0; y < patch_size; ++y, source += row_bytes, patch += patch_size) {
+    for (size_t x = 0; x < patch_size; ++x) {
+      for (size_t c = 0; c < 3; ++c) patch[c * plane + x] = source[3 * x + c];
+    }
+  }
+}
+
+const PixelKernels& ChooseKernels() {
+  const Result<Isa> isa = SelectIsa();
+  const PixelKernels* avx2 = Avx2PixelKernels();
+  return isa.ok() && *isa >= Isa::kAvx2 && avx2 != nullptr ? *avx2 : PlainPixelKernels();
+}
+
 }  // namespace
 
-const ResizeKernels& PlainResizeKernels() {
-  static constexpr ResizeKernels kernels = {FilterRow, BlendRows};
+const PixelKernels& PlainPixelKernels() {
+  static constexpr PixelKernels kernels = {"plain", FilterRow, BlendRows, CutPatch};
   return kernels;
+}
+
+const PixelKernels& BestPixelKernels() {
+  static const PixelKernels& best = ChooseKernels();
+  return best;
 }
 
 }  // namespace saccade

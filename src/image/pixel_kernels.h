@@ -1,5 +1,4 @@
-// The two inner loops of the resize, and their implementations. Plain data only: ISA files include this
-// header.
+// The inner loops of this layer, and their implementations. Plain data only: ISA files include this header.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +18,27 @@ struct FilterView {
   int precision;
 };
 
-// Bytes behind a source row that FilterRow may read (and ignores).
-inline constexpr size_t kResizeRowPadding = 16;
+// Bytes behind a source row that filter_row may read (and ignores).
+inline constexpr size_t kFilterRowPadding = 16;
 
-struct ResizeKernels {
+struct PixelKernels {
+  const char* name;
   // One RGB row along x: out[outputs * 3].
   void (*filter_row)(const uint8_t* source, const FilterView& filter, uint8_t* out);
   // One output row along y: byte i is the weighted sum of byte i of `count` rows.
   void (*blend_rows)(const uint8_t* const* rows, const int16_t* weights, int count, int precision,
                      size_t bytes, uint8_t* out);
+  // A square of interleaved RGB at `source` to planes: patch[3, patch_size, patch_size].
+  void (*cut_patch)(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch);
 };
 
 // The oracle and the fallback of every machine.
-const ResizeKernels& PlainResizeKernels();
+const PixelKernels& PlainPixelKernels();
 
-// resize_avx2.cc; null where the build has no x86 code.
-const ResizeKernels* Avx2ResizeKernels();
+// Null where the build has no x86 code. Callers check the processor.
+const PixelKernels* Avx2PixelKernels();
+
+// What SelectIsa (SACCADE_FORCE_ISA) allows; the plain ones when that is an error, which others report.
+const PixelKernels& BestPixelKernels();
 
 }  // namespace saccade

@@ -1,5 +1,5 @@
-// The resize loops with AVX2: 16-bit multiply-adds over pairs of taps. Bit-equal with resize_plain.cc.
-#include "image/resize_kernels.h"
+// The loops with AVX2: 16-bit multiply-adds over pairs of taps, byte shuffles. Bit-equal with the plain ones.
+#include "image/pixel_kernels.h"
 
 #if defined(__AVX2__)
 
@@ -102,10 +102,50 @@ void BlendRows(const uint8_t* const* rows, const int16_t* weights, int count, in
   if (bytes % kBlock != 0) BlendBlock(rows, weights, count, precision, bytes - kBlock, out);
 }
 
+// Sixteen interleaved pixels: each channel gathers its bytes from all three vectors.
+struct SplitMasks {
+  __m128i part[3];
+};
+
+__m128i Gather(const __m128i (&bytes)[3], const SplitMasks& masks) {
+  return _mm_or_si128(
+      _mm_or_si128(_mm_shuffle_epi8(bytes[0], masks.part[0]), _mm_shuffle_epi8(bytes[1], masks.part[1])),
+      _mm_shuffle_epi8(bytes[2], masks.part[2]));
+}
+
+void SplitSixteen(const uint8_t* source, uint8_t* red, size_t plane) {
+  const SplitMasks masks[3] = {{{_mm_setr_epi8(0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 4, 7, 10, 13)}},
+                               {{_mm_setr_epi8(1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14)}},
+                               {{_mm_setr_epi8(2, 5, 8, 11, 14, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1),
+                                 _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15)}}};
+  const __m128i* vectors = reinterpret_cast<const __m128i*>(source);
+  const __m128i bytes[3] = {_mm_loadu_si128(vectors), _mm_loadu_si128(vectors + 1),
+                            _mm_loadu_si128(vectors + 2)};
+  for (size_t c = 0; c < 3; ++c) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(red + c * plane), Gather(bytes, masks[c]));
+  }
+}
+
+void CutPatch(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch) {
+  const size_t plane = patch_size * patch_size;
+  for (size_t y = 0; y < patch_size; ++y, source += row_bytes, patch += patch_size) {
+    size_t x = 0;
+    for (; x + 16 <= patch_size; x += 16) SplitSixteen(source + 3 * x, patch + x, plane);
+    for (; x < patch_size; ++x) {
+      for (size_t c = 0; c < 3; ++c) patch[c * plane + x] = source[3 * x + c];
+    }
+  }
+}
+
 }  // namespace
 
-const ResizeKernels* Avx2ResizeKernels() {
-  static constexpr ResizeKernels kernels = {FilterRow, BlendRows};
+const PixelKernels* Avx2PixelKernels() {
+  static constexpr PixelKernels kernels = {"avx2", FilterRow, BlendRows, CutPatch};
   return &kernels;
 }
 
@@ -114,7 +154,7 @@ const ResizeKernels* Avx2ResizeKernels() {
 #else
 
 namespace saccade {
-const ResizeKernels* Avx2ResizeKernels() { return nullptr; }
+const PixelKernels* Avx2PixelKernels() { return nullptr; }
 }  // namespace saccade
 
 #endif

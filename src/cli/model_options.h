@@ -18,9 +18,9 @@ struct ModelOptions {
   std::string weights = "auto", vision_weights = "auto";
   std::string kv = "bf16";
   int threads = 0;
-  int64_t context = 0;
+  int64_t kv_tokens = 0;
 
-  // Adds --model, --weights, --vision-weights, --kv, --threads and --context.
+  // Adds --model, --weights, --vision-weights, --kv, --threads and --kv-tokens.
   void AddTo(CLI::App& command);
 };
 

@@ -40,7 +40,8 @@ struct ChatInput {
   GenerationOptions options;
 };
 
-// Milliseconds spent per stage of one request. Stages of other requests that share a step are not counted.
+// Milliseconds per stage of one request: its own picture preparation, its time in the queue, and the whole duration of
+// the steps that it took part in (shared with the other requests of these steps).
 struct RequestTimings {
   double decode_image = 0, resize = 0, queue = 0, vision = 0, prefill = 0, decode = 0, first_token = 0;
 };

@@ -1,0 +1,98 @@
+// saccade serve: the HTTP server with the page and the OpenAI API.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <thread>
+
+#include <poll.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "server/server.h"
+
+namespace saccade {
+namespace {
+
+struct ServeOptions {
+  ModelOptions model;
+  ServerOptions server;
+  int max_running = 16, max_waiting = 64;
+  int drain_seconds = 30;
+};
+
+// The address to type: 0.0.0.0 and :: are where the server listens, not where a browser can go.
+std::string Url(const ServeOptions& options, int port) {
+  std::string host = options.server.http.host;
+  if (host == "0.0.0.0" || host == "::") host = "127.0.0.1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return fmt::format("http://{}:{}", host, port);
+}
+
+void PrintWelcome(const std::string& url, const Checkpoint& checkpoint) {
+  fmt::print("Saccade is ready with {} (loaded in {:.1f} s): open {} or try\n", checkpoint.name, checkpoint.load_ms / 1000, url);
+  fmt::print("  curl {}/v1/chat/completions -H 'Content-Type: application/json' -d "
+             "'{{\"model\": \"default\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello\"}}]}}'\n",
+             url);
+  std::fflush(stdout);
+}
+
+void WaitForInterrupt() {
+  pollfd descriptor = {InterruptDescriptor(), POLLIN, 0};
+  while (InterruptCount() == 0) poll(&descriptor, 1, -1);
+}
+
+// Lets running answers finish; a second signal ends the patience.
+void DrainServer(Server& server, int seconds) {
+  std::atomic<bool> drained{false};
+  std::thread watcher([&] {
+    while (!drained && InterruptCount() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (!drained) server.AbortDrain();
+  });
+  server.Drain(std::chrono::seconds(seconds));
+  drained = true;
+  watcher.join();
+}
+
+Status Serve(const ServeOptions& options) {
+  SACCADE_ASSIGN_OR_RETURN(const WeightChoice choice, ChooseWeights(options.model));
+  SACCADE_RETURN_IF_ERROR(SelectIsa().status());
+  // The socket first: /healthz answers while the model is loading, and a taken port is known at once.
+  SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.server));
+  SACCADE_ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint, LoadCheckpoint(options.model));
+  if (!checkpoint->template_note.empty()) fmt::print(stderr, "saccade: {}\n", checkpoint->template_note);
+  EngineOptions engine_options = MakeEngineOptions(options.model, choice);
+  engine_options.max_running = options.max_running;
+  engine_options.max_waiting = options.max_waiting;
+  SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> started, Engine::Start(std::move(checkpoint), engine_options));
+  const std::shared_ptr<Engine> engine = std::move(started);
+  server->SetBackend(MakeEngineBackend(engine));
+  PrintWelcome(Url(options, server->port()), engine->checkpoint());
+  WaitForInterrupt();
+  fmt::print(stderr, "saccade: stopping; running answers may finish for {} s (interrupt again to stop at once)\n",
+             options.drain_seconds);
+  DrainServer(*server, options.drain_seconds);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& program, Command& chosen) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = program.add_subcommand("serve", "Serve the web page and the OpenAI-compatible API");
+  options->model.AddTo(*command);
+  HttpServerOptions& http = options->server.http;
+  command->add_option("--host", http.host, "Address to listen on")->capture_default_str();
+  command->add_option("--port", http.port, "Port to listen on; 0 takes a free one")->check(CLI::Range(0, 65535))->capture_default_str();
+  command->add_option("--max-running", options->max_running, "Answers that are generated together")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--max-waiting", options->max_waiting, "Requests that may wait; more get 429")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  command->add_option("--drain-seconds", options->drain_seconds, "How long running answers may go on after SIGTERM")->check(CLI::Range(0, 86400))->capture_default_str();
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      CatchInterrupts();
+      return Report(Serve(*options));
+    };
+  });
+}
+
+}  // namespace saccade

@@ -1,0 +1,87 @@
+#include "engine/checkpoint.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/checkpoint_files.h"
+
+namespace saccade {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The parts must belong together: a folder mixed from two checkpoints is refused here instead of answering nonsense.
+Status CheckParts(const Checkpoint& checkpoint) {
+  const ModelConfig& config = checkpoint.model->config();
+  const PreprocessorConfig& pictures = checkpoint.preprocessor;
+  if (pictures.patch_size != config.vision.patch_size || pictures.merge_size != config.vision.merge_size ||
+      pictures.temporal_patch_size != config.vision.temporal_patch_size) {
+    return InvalidArgument(
+        "preprocessor_config.json cuts pictures into patches of {} merged by {}, but config.json expects {} merged by {}",
+        pictures.patch_size, pictures.merge_size, config.vision.patch_size, config.vision.merge_size);
+  }
+  if (checkpoint.tokenizer.vocab_size() > config.text.vocab) {
+    return InvalidArgument("tokenizer.json has {} tokens but config.json only {}", checkpoint.tokenizer.vocab_size(),
+                           config.text.vocab);
+  }
+  SACCADE_ASSIGN_OR_RETURN(const ChatMarks marks, FindChatMarks(checkpoint.tokenizer));
+  if (marks.image_pad != config.image_token) {
+    return InvalidArgument("image_token_id is {} in config.json but <|image_pad|> is {} in tokenizer.json",
+                           config.image_token, marks.image_pad);
+  }
+  return OkStatus();
+}
+
+void NoteTemplate(Checkpoint& checkpoint) {
+  const TemplateVerdict verdict = RecogniseTemplate(checkpoint.directory);
+  checkpoint.template_known = verdict.known;
+  if (!verdict.known) checkpoint.template_note = verdict.message;
+}
+
+void ChooseEndIds(Checkpoint& checkpoint, const GenerationDefaults& defaults, const TokenizerConfig& tokenizer_config) {
+  checkpoint.end_ids = defaults.end_ids;
+  if (!checkpoint.end_ids.empty()) return;
+  for (const std::string& token : {tokenizer_config.end_token, std::string("<|im_end|>"), std::string("<|endoftext|>")}) {
+    if (token.empty()) continue;
+    if (const auto id = checkpoint.tokenizer.IdOf(token)) checkpoint.end_ids.push_back(*id);
+  }
+}
+
+Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelContext& context) {
+  const fs::path& directory = checkpoint.directory;
+  // The small files first: what is wrong with them is known before gigabytes are read.
+  SACCADE_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(directory));
+  SACCADE_ASSIGN_OR_RETURN(checkpoint.tokenizer, Tokenizer::Load(directory / "tokenizer.json"));
+  SACCADE_ASSIGN_OR_RETURN(checkpoint.preprocessor, LoadPreprocessorConfig(directory));
+  SACCADE_ASSIGN_OR_RETURN(const GenerationDefaults defaults, LoadGenerationDefaults(directory, config.text.vocab));
+  SACCADE_ASSIGN_OR_RETURN(const TokenizerConfig tokenizer_config, LoadTokenizerConfig(directory));
+  SACCADE_ASSIGN_OR_RETURN(checkpoint.model,
+                           Model::Load(directory, options.text_weights, options.vision_weights, context));
+  SACCADE_RETURN_IF_ERROR(CheckParts(checkpoint));
+  NoteTemplate(checkpoint);
+  checkpoint.sampling = defaults.sampling;
+  ChooseEndIds(checkpoint, defaults, tokenizer_config);
+  checkpoint.context_tokens = config.text.max_positions;
+  if (tokenizer_config.max_length > 0) {
+    checkpoint.context_tokens = std::min(checkpoint.context_tokens, tokenizer_config.max_length);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& directory, const LoadOptions& options,
+                                                           ThreadPool& pool) {
+  const auto start = std::chrono::steady_clock::now();
+  SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
+  KernelContext context(pool, isa);
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->directory = directory;
+  checkpoint->name = fs::absolute(directory).lexically_normal().filename().string();
+  if (checkpoint->name.empty()) checkpoint->name = fs::absolute(directory).parent_path().filename().string();
+  SACCADE_RETURN_IF_ERROR(LoadParts(*checkpoint, options, context));
+  checkpoint->load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
+}
+
+}  // namespace saccade

@@ -1,0 +1,191 @@
+#include "engine/engine_loop.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace saccade {
+namespace {
+
+// Patches of different requests that go through the tower together: enough rows to fill the matrix kernels. More
+// would only delay the first answer of the group.
+constexpr int64_t kMaxGroupPatches = 4096;
+
+double MillisecondsSince(Sequence::Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Sequence::Clock::now() - start).count();
+}
+
+}  // namespace
+
+EngineLoop::EngineLoop(const Checkpoint& checkpoint, const EngineOptions& options, KernelContext& context,
+                       std::unique_ptr<KvPagePool> pages)
+    : checkpoint_(checkpoint),
+      options_(options),
+      context_(context),
+      pages_(std::move(pages)),
+      vision_(checkpoint.model->vision(), kMaxGroupPatches) {}
+
+void EngineLoop::Add(std::unique_ptr<Sequence> sequence) { sequences_.push_back(std::move(sequence)); }
+
+Sequence* EngineLoop::Find(uint64_t id) {
+  for (const auto& sequence : sequences_) {
+    if (sequence->id() == id) return sequence.get();
+  }
+  return nullptr;
+}
+
+void EngineLoop::Cancel(uint64_t id) {
+  if (Sequence* sequence = Find(id); sequence != nullptr && !sequence->finished()) {
+    sequence->Finish(FinishReason::kCancelled);
+  }
+  RemoveFinished();
+}
+
+void EngineLoop::CancelAll() {
+  for (const auto& sequence : sequences_) {
+    if (!sequence->finished()) sequence->Finish(FinishReason::kCancelled);
+  }
+  RemoveFinished();
+}
+
+StepPlan EngineLoop::Plan() const {
+  std::vector<SequenceView> views;
+  views.reserve(sequences_.size());
+  for (const auto& sequence : sequences_) views.push_back(sequence->View());
+  SchedulerLimits limits;
+  limits.max_running = options_.max_running;
+  limits.prefill_slice_tokens = options_.prefill_slice_tokens;
+  limits.page_tokens = pages_->page_tokens();
+  limits.free_pages = pages_->available();
+  return PlanStep(views, limits);
+}
+
+void EngineLoop::Apply(const StepPlan& plan) {
+  for (size_t index : plan.preempt) {
+    pages_->Release(sequences_[index]->pages());
+    sequences_[index]->Preempt();
+  }
+  for (size_t index : plan.admit) {
+    Sequence& sequence = *sequences_[index];
+    sequence.Admit();
+    if (sequence.needs_vision()) vision_.Add(sequence.id(), sequence.VisionPictures(checkpoint_.preprocessor));
+  }
+}
+
+void EngineLoop::StepVision() {
+  if (vision_.empty()) return;
+  const auto start = Sequence::Clock::now();
+  std::vector<uint64_t> group = vision_.InGroup();
+  vision_.Step(
+      context_,
+      [this](uint64_t owner, std::vector<std::shared_ptr<const ImageFeatures>> features) {
+        if (Sequence* sequence = Find(owner)) sequence->SetFeatures(std::move(features));
+      },
+      [this](uint64_t owner, const Status& status) {
+        if (Sequence* sequence = Find(owner)) sequence->Fail(status);
+      });
+  const double ms = MillisecondsSince(start);
+  if (group.empty()) group = vision_.InGroup();  // the step started a new group
+  for (uint64_t owner : group) {
+    Sequence* sequence = Find(owner);
+    if (sequence == nullptr) continue;
+    sequence->AddTime(Stage::kVision, ms);
+    const auto [done, total] = vision_.Progress(owner);
+    if (sequence->stage() == Stage::kVision) sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
+  }
+}
+
+void EngineLoop::AddToBatch(Sequence& sequence, int64_t tokens, Batch& batch) {
+  const bool room = pages_->Grow(sequence.pages(), sequence.computed() + tokens);
+  SACCADE_CHECK(room);  // the plan counted the pages
+  const auto first_row = static_cast<int64_t>(batch.columns.tokens.size());
+  batch.sequences.push_back({first_row, tokens, sequence.computed(), sequence.pages()});
+  batch.members.emplace_back(&sequence, sequence.stage());
+  sequence.AppendRows(tokens, batch.columns);
+  if (sequence.Advance(tokens)) batch.logits.push_back({&sequence, first_row + tokens - 1});
+}
+
+void EngineLoop::RunBatch(Batch& batch) {
+  if (batch.sequences.empty()) return;
+  const auto start = Sequence::Clock::now();
+  std::vector<int64_t> rows;
+  for (const LogitRow& row : batch.logits) rows.push_back(row.row);
+  logits_.resize(rows.size() * static_cast<size_t>(checkpoint_.model->config().text.vocab));
+  TextBatch input;
+  input.tokens = batch.columns.tokens;
+  input.position_t = batch.columns.t;
+  input.position_h = batch.columns.h;
+  input.position_w = batch.columns.w;
+  input.sequences = batch.sequences;
+  input.images = batch.columns.images;
+  input.logit_rows = rows;
+  const Status status = checkpoint_.model->text().Forward(context_, pages_->view(), input, scratch_, logits_.data());
+  const double ms = MillisecondsSince(start);
+  for (auto& [sequence, stage] : batch.members) {
+    sequence->AddTime(stage, ms);
+    if (!status.ok()) sequence->Fail(status);
+  }
+  if (status.ok()) SampleRows(batch);
+}
+
+void EngineLoop::SampleRows(const Batch& batch) {
+  const auto vocab = static_cast<size_t>(checkpoint_.model->config().text.vocab);
+  for (size_t i = 0; i < batch.logits.size(); ++i) {
+    batch.logits[i].sequence->Sample(std::span(logits_).subspan(i * vocab, vocab));
+  }
+  for (const auto& [sequence, stage] : batch.members) {
+    if (stage == Stage::kPrefill && sequence->stage() == Stage::kPrefill) {
+      sequence->ReportProgress(ProgressEvent::Stage::kPrefill, sequence->computed(),
+                               static_cast<int64_t>(sequence->request().prompt.size()));
+    }
+  }
+}
+
+void EngineLoop::Step() {
+  const StepPlan plan = Plan();
+  Apply(plan);
+  ReportQueue();
+  StepVision();
+  Batch batch;
+  for (size_t index : plan.decode) AddToBatch(*sequences_[index], 1, batch);
+  for (const StepPlan::Slice& slice : plan.prefill) AddToBatch(*sequences_[slice.sequence], slice.tokens, batch);
+  RunBatch(batch);
+  RemoveFinished();
+}
+
+void EngineLoop::ReportQueue() {
+  int64_t position = 0;
+  for (const auto& sequence : sequences_) {
+    if (sequence->stage() != Stage::kWaiting) continue;
+    ++position;
+    sequence->ReportProgress(ProgressEvent::Stage::kQueued, position, 0);
+  }
+}
+
+void EngineLoop::RemoveFinished() {
+  for (const auto& sequence : sequences_) {
+    if (!sequence->finished()) continue;
+    vision_.Remove(sequence->id());
+    pages_->Release(sequence->pages());
+    const RequestUsage& usage = sequence->usage();
+    totals_.prompt_tokens += usage.prompt_tokens;
+    totals_.image_tokens += usage.image_tokens;
+    totals_.completion_tokens += usage.completion_tokens;
+    switch (sequence->outcome()) {
+      case Sequence::Outcome::kFailed: ++totals_.requests_failed; break;
+      case Sequence::Outcome::kCancelled: ++totals_.requests_cancelled; break;
+      default: ++totals_.requests_finished; break;
+    }
+  }
+  std::erase_if(sequences_, [](const auto& sequence) { return sequence->finished(); });
+}
+
+EngineStats EngineLoop::Stats() const {
+  EngineStats stats = totals_;
+  for (const auto& sequence : sequences_) ++(sequence->stage() == Stage::kWaiting ? stats.waiting : stats.running);
+  stats.kv_pages_total = pages_->total();
+  stats.kv_pages_used = pages_->used();
+  return stats;
+}
+
+}  // namespace saccade

@@ -1,0 +1,66 @@
+// The engine thread's work: one step after another over all sequences.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/kv_pages.h"
+#include "engine/sequence.h"
+#include "engine/vision_queue.h"
+
+namespace saccade {
+
+// Engine thread only. The owner feeds it with Add and Cancel between steps.
+class EngineLoop {
+ public:
+  EngineLoop(const Checkpoint& checkpoint, const EngineOptions& options, KernelContext& context,
+             std::unique_ptr<KvPagePool> pages);
+
+  void Add(std::unique_ptr<Sequence> sequence);
+  void Cancel(uint64_t id);
+  void CancelAll();
+
+  bool idle() const { return sequences_.empty(); }
+  // Runs one step: at most one vision layer and one text batch. Events go out as they come up.
+  void Step();
+
+  EngineStats Stats() const;
+
+ private:
+  // A row of the batch whose logits choose the next token of a sequence.
+  struct LogitRow {
+    Sequence* sequence;
+    int64_t row;
+  };
+  struct Batch {
+    Sequence::BatchColumns columns;
+    std::vector<SequenceRows> sequences;
+    std::vector<LogitRow> logits;
+    std::vector<std::pair<Sequence*, Stage>> members;
+  };
+
+  StepPlan Plan() const;
+  void Apply(const StepPlan& plan);
+  void StepVision();
+  void AddToBatch(Sequence& sequence, int64_t tokens, Batch& batch);
+  void RunBatch(Batch& batch);
+  void SampleRows(const Batch& batch);
+  void ReportQueue();
+  void RemoveFinished();
+  Sequence* Find(uint64_t id);
+
+  const Checkpoint& checkpoint_;
+  const EngineOptions& options_;
+  KernelContext& context_;
+  std::unique_ptr<KvPagePool> pages_;
+  std::deque<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
+  VisionQueue vision_;
+  TextScratch scratch_;
+  std::vector<float> logits_;
+  EngineStats totals_;
+};
+
+}  // namespace saccade

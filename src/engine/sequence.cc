@@ -1,0 +1,171 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace saccade {
+namespace {
+
+double MillisecondsBetween(Sequence::Clock::time_point from, Sequence::Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+}  // namespace
+
+std::string_view FinishReasonName(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop: return "stop";
+    case FinishReason::kLength: return "length";
+    case FinishReason::kCancelled: return "cancelled";
+  }
+  return "?";
+}
+
+Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink, const Checkpoint& checkpoint)
+    : id_(id),
+      request_(std::move(request)),
+      sink_(std::move(sink)),
+      checkpoint_(checkpoint),
+      tokens_(request_->prompt),
+      sampler_(request_->sampling, request_->prompt),
+      decoder_(checkpoint.tokenizer),
+      stop_(request_->stop),
+      timings_(request_->timings) {
+  usage_.prompt_tokens = known_tokens();
+  usage_.image_tokens = request_->image_tokens;
+}
+
+SequenceView Sequence::View() const {
+  SequenceView view;
+  view.stage = stage_;
+  view.tokens = known_tokens();
+  view.computed = computed_;
+  view.pages_held = static_cast<int64_t>(pages_.size());
+  return view;
+}
+
+void Sequence::Admit() {
+  SACCADE_CHECK(stage_ == Stage::kWaiting);
+  if (usage_.completion_tokens == 0 && timings_.queue == 0) timings_.queue = MillisecondsBetween(queued_at_, Clock::now());
+  stage_ = needs_vision() ? Stage::kVision : Stage::kPrefill;
+}
+
+void Sequence::Preempt() {
+  SACCADE_CHECK(pages_.empty());
+  computed_ = 0;
+  stage_ = Stage::kWaiting;
+}
+
+void Sequence::SetFeatures(std::vector<std::shared_ptr<const ImageFeatures>> features) {
+  SACCADE_CHECK(features.size() == request_->pictures.size());
+  features_ = std::move(features);
+  if (stage_ == Stage::kVision) stage_ = Stage::kPrefill;
+}
+
+std::vector<VisionPicture> Sequence::VisionPictures(const PreprocessorConfig& preprocessor) const {
+  const PixelTransform transform = MakePixelTransform(preprocessor);
+  std::vector<VisionPicture> pictures;
+  for (size_t i = 0; i < request_->pictures.size(); ++i) {
+    pictures.push_back({request_->grids[i], request_->pictures[i].patches, transform.scale, transform.offset});
+  }
+  return pictures;
+}
+
+void Sequence::AppendRows(int64_t count, BatchColumns& columns) const {
+  const auto first_row = static_cast<int64_t>(columns.tokens.size());
+  const auto prompt = static_cast<int64_t>(request_->prompt.size());
+  const PromptPositions& positions = request_->positions;
+  for (int64_t i = computed_; i < computed_ + count; ++i) {
+    const auto index = static_cast<size_t>(i);
+    columns.tokens.push_back(tokens_[index]);
+    const auto generated = static_cast<int32_t>(i) + positions.delta;
+    columns.t.push_back(i < prompt ? positions.t[index] : generated);
+    columns.h.push_back(i < prompt ? positions.h[index] : generated);
+    columns.w.push_back(i < prompt ? positions.w[index] : generated);
+  }
+  for (size_t picture = 0; picture < features_.size(); ++picture) {
+    const int64_t start = request_->image_starts[picture];
+    const int64_t begin = std::max(computed_, start);
+    const int64_t end = std::min(computed_ + count, start + features_[picture]->tokens);
+    if (begin >= end) continue;
+    columns.images.push_back({first_row + begin - computed_, end - begin, begin - start, features_[picture].get()});
+  }
+}
+
+bool Sequence::Advance(int64_t count) {
+  computed_ += count;
+  SACCADE_CHECK(computed_ <= known_tokens());
+  return computed_ == known_tokens();
+}
+
+bool Sequence::EndsAnswer(int32_t token) const {
+  return !request_->ignore_eos &&
+         std::find(checkpoint_.end_ids.begin(), checkpoint_.end_ids.end(), token) != checkpoint_.end_ids.end();
+}
+
+void Sequence::Sample(std::span<const float> logits) {
+  const Result<int32_t> sampled = sampler_.Sample(logits);
+  if (!sampled.ok()) return Fail(sampled.status());
+  const int32_t token = *sampled;
+  if (timings_.first_token == 0) timings_.first_token = MillisecondsBetween(queued_at_, Clock::now());
+  stage_ = Stage::kDecode;
+  if (EndsAnswer(token)) {
+    EmitText(stop_.Push(decoder_.Flush()) + stop_.Flush(), std::nullopt, std::nullopt);
+    return Finish(FinishReason::kStop);
+  }
+  std::optional<TokenLogprob> logprob;
+  if (request_->top_logprobs >= 0) {
+    const TokenLogprobs values = ComputeLogprobs(logits, token, request_->top_logprobs);
+    logprob = TokenLogprob{token, values.chosen, values.top};
+  }
+  tokens_.push_back(token);
+  ++usage_.completion_tokens;
+  EmitText(stop_.Push(decoder_.Push(token)), token, logprob);
+  if (stop_.matched()) return Finish(FinishReason::kStop);
+  if (usage_.completion_tokens >= request_->max_tokens) {
+    EmitText(stop_.Push(decoder_.Flush()) + stop_.Flush(), std::nullopt, std::nullopt);
+    Finish(FinishReason::kLength);
+  }
+}
+
+void Sequence::EmitText(std::string text, std::optional<int32_t> token, std::optional<TokenLogprob> logprob) {
+  if (text.empty() && !token) return;
+  TextEvent event;
+  event.text = std::move(text);
+  if (token) event.tokens.push_back(*token);
+  if (logprob) event.logprobs.push_back(std::move(*logprob));
+  Emit(std::move(event));
+}
+
+void Sequence::Finish(FinishReason reason) {
+  SACCADE_CHECK(!finished());
+  outcome_ = reason == FinishReason::kCancelled ? Outcome::kCancelled : Outcome::kFinished;
+  Emit(FinishedEvent{reason, usage_, timings_});
+}
+
+void Sequence::Fail(Status status) {
+  SACCADE_CHECK(!finished());
+  outcome_ = Outcome::kFailed;
+  Emit(FailedEvent{std::move(status)});
+}
+
+void Sequence::AddTime(Stage stage, double ms) {
+  switch (stage) {
+    case Stage::kWaiting: break;
+    case Stage::kVision: timings_.vision += ms; break;
+    case Stage::kPrefill: timings_.prefill += ms; break;
+    case Stage::kDecode: timings_.decode += ms; break;
+  }
+}
+
+void Sequence::ReportProgress(ProgressEvent::Stage stage, int64_t done, int64_t total) {
+  const ProgressEvent progress = {stage, done, total};
+  if (progress.stage == last_progress_.stage && progress.done == last_progress_.done && progress.total == last_progress_.total) {
+    return;
+  }
+  last_progress_ = progress;
+  Emit(progress);
+}
+
+}  // namespace saccade

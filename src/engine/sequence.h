@@ -1,0 +1,94 @@
+// One request inside the engine: its tokens, its pages and what it still has to do.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/prepare.h"
+#include "engine/request.h"
+#include "engine/scheduler.h"
+
+namespace saccade {
+
+// Engine thread only.
+class Sequence {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink, const Checkpoint& checkpoint);
+
+  uint64_t id() const { return id_; }
+  const PreparedRequest& request() const { return *request_; }
+  Stage stage() const { return stage_; }
+  enum class Outcome : uint8_t { kOpen, kFinished, kCancelled, kFailed };
+  Outcome outcome() const { return outcome_; }
+  bool finished() const { return outcome_ != Outcome::kOpen; }
+  SequenceView View() const;
+
+  // ---- Stages
+  // Gets a place. Pictures that are not encoded yet go first.
+  void Admit();
+  // Gives up its place: everything but the tokens and the encoded pictures is computed again later. The caller
+  // releases pages().
+  void Preempt();
+  void SetFeatures(std::vector<std::shared_ptr<const ImageFeatures>> features);
+  bool needs_vision() const { return features_.empty() && !request_->pictures.empty(); }
+  std::vector<VisionPicture> VisionPictures(const PreprocessorConfig& preprocessor) const;
+
+  // ---- Steps
+  // The rows [computed, computed + count) of this sequence, appended to the columns of a batch.
+  struct BatchColumns {
+    std::vector<int32_t> tokens, t, h, w;
+    std::vector<ImageRows> images;
+  };
+  void AppendRows(int64_t count, BatchColumns& columns) const;
+  // Rows were computed. True when the last known token was among them, so that its logits choose the next one.
+  bool Advance(int64_t count);
+  // Chooses the next token from logits [vocab] and emits text; may finish the sequence. An error (NaN logits)
+  // fails it.
+  void Sample(std::span<const float> logits);
+
+  // ---- Ends
+  void Finish(FinishReason reason);
+  void Fail(Status status);
+
+  // ---- Shared with the loop
+  std::vector<int32_t>& pages() { return pages_; }
+  int64_t computed() const { return computed_; }
+  const RequestUsage& usage() const { return usage_; }
+  void Emit(Event event) const { sink_(std::move(event)); }
+  // Adds the duration of a step to the stage that the sequence was in.
+  void AddTime(Stage stage, double ms);
+  // Reports prompt or picture progress when it changed since the last report.
+  void ReportProgress(ProgressEvent::Stage stage, int64_t done, int64_t total);
+
+ private:
+  int64_t known_tokens() const { return static_cast<int64_t>(tokens_.size()); }
+  void EmitText(std::string text, std::optional<int32_t> token, std::optional<TokenLogprob> logprob);
+  bool EndsAnswer(int32_t token) const;
+
+  const uint64_t id_;
+  const std::shared_ptr<PreparedRequest> request_;
+  const EventSink sink_;
+  const Checkpoint& checkpoint_;
+
+  Stage stage_ = Stage::kWaiting;
+  Outcome outcome_ = Outcome::kOpen;
+  std::vector<int32_t> tokens_;  // prompt and answer
+  int64_t computed_ = 0;
+  std::vector<int32_t> pages_;
+  std::vector<std::shared_ptr<const ImageFeatures>> features_;
+
+  Sampler sampler_;
+  StreamDecoder decoder_;
+  StopMatcher stop_;
+  RequestUsage usage_;
+  RequestTimings timings_;
+  const Clock::time_point queued_at_ = Clock::now();
+  ProgressEvent last_progress_;
+};
+
+}  // namespace saccade

@@ -1,0 +1,57 @@
+"""The built binary, run as a user runs it. SACCADE_BINARY names it; the default is the build of ./test.sh."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+BINARY = pathlib.Path(os.environ.get("SACCADE_BINARY", ROOT / "build" / "relcheck" / "saccade"))
+
+
+def run(*arguments, stdin=b"", env=None, timeout=120):
+    """Runs one command; returns (exit code, standard output, standard error) as text."""
+    done = subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
+                          env={**os.environ, **(env or {})}, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ask(*arguments, **keywords):
+    """saccade ask --json: the parsed object."""
+    code, out, err = run("ask", "--json", *arguments, **keywords)
+    assert code == 0, err
+    return json.loads(out)
+
+
+class Server:
+    """saccade serve on a free port; the address comes from the line it prints."""
+
+    def __init__(self, *arguments, env=None):
+        self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *map(str, arguments)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+        self.url = None
+        for line in self.process.stdout:
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            if found:
+                self.url = found.group(0)
+                break
+        assert self.url, self.process.stderr.read()
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            return self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
+            self.process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def server():
+    running = Server()
+    yield running
+    assert running.stop() == 0

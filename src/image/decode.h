@@ -41,8 +41,8 @@ Result<ImageInfo> ProbeImage(std::span<const std::byte> file, const DecodeLimits
 
 // First frame or page, upright (EXIF), palettes expanded, 16 bits scaled by 1/257, alpha composed over white,
 // CMYK through its embedded profile or, without one, multiplied out as Pillow does. RGB profiles are ignored
-// as the reference ignores them. Damaged and truncated files are errors, never half a picture. Thread-safe;
-// runs on the calling thread alone and uses no memory beyond the picture, one strip and what
+// as the reference ignores them. A damaged or truncated first frame is an error, never half a picture.
+// Thread-safe; runs on the calling thread alone and uses no memory beyond the picture, one strip and what
 // ImageInfo::decode_bytes says.
 Result<RgbImage> DecodeImage(std::span<const std::byte> file, const DecodeLimits& limits = {});
 

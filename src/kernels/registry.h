@@ -18,7 +18,7 @@ struct GemmEntry {
   int tile_rows = 0;
 };
 
-// The three steps of attention on tiles of one word type.
+// The three steps of attention on tiles of one element type.
 struct AttentionKernels {
   void (*scores)(const ScoreTile&) = nullptr;
   void (*softmax)(const SoftmaxTile&) = nullptr;
@@ -38,6 +38,7 @@ struct KernelSet {
   void (*add)(const Addition&) = nullptr;
   AttentionKernels attention_f32;
   AttentionKernels attention_bf16;
+  AttentionKernels attention_int8;  // softmax is that of attention_f32
   void (*unpack_bf16_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_bf16)(const PageUnpacking&) = nullptr;

@@ -32,6 +32,10 @@ inline void StoreFirst(float* p, Vec v, int64_t count) {
 inline Vec KeepFirst(Vec v, int64_t count) {
   return _mm256_and_ps(v, _mm256_castsi256_ps(FirstLanes8(count)));
 }
+// kLanes signed bytes as floats.
+inline Vec WidenInt8(const int8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
 inline Vec Add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
 inline Vec Sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
 inline Vec Mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
@@ -40,6 +44,7 @@ inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return _mm256_fnmadd_ps(a, b, c); }
 inline Vec MaxFirst(Vec a, Vec b, int64_t count) {
   return _mm256_blendv_ps(a, _mm256_max_ps(a, b), _mm256_castsi256_ps(FirstLanes8(count)));
 }
+inline Vec Max(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 inline float ReduceMax(Vec v) {
   __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   m = _mm_max_ps(m, _mm_movehl_ps(m, m));
@@ -75,6 +80,20 @@ inline __m256 Exp(__m256 x) {
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1F));
   p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), r);
   return ScaleByPowerOfTwo(_mm256_add_ps(p, _mm256_set1_ps(1.0F)), n);
+}
+
+// 2^t for t <= 0; see simd_avx512.h.
+template <bool coarse>
+inline __m256 Exp2(__m256 t) {
+  t = _mm256_max_ps(_mm256_set1_ps(-200.0F), t);  // the second operand wins when one is NaN
+  const __m256 n = _mm256_floor_ps(t), r = _mm256_sub_ps(t, n);
+  __m256 p = _mm256_set1_ps(1.893754058e-3F);
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.949590423e-3F));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.586033708e-2F));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(2.401418182e-1F));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(6.931544897e-1F));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(9.999998984e-1F));
+  return ScaleByPowerOfTwo(p, n);
 }
 
 inline __m256 TimesSigmoid(__m256 x, __m256 y) {

@@ -24,12 +24,17 @@ inline void Store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
 inline Vec LoadFirst(const float* p, int64_t count) { return _mm512_maskz_loadu_ps(FirstLanes(count), p); }
 inline void StoreFirst(float* p, Vec v, int64_t count) { _mm512_mask_storeu_ps(p, FirstLanes(count), v); }
 inline Vec KeepFirst(Vec v, int64_t count) { return _mm512_maskz_mov_ps(FirstLanes(count), v); }
+// kLanes signed bytes as floats.
+inline Vec WidenInt8(const int8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
 inline Vec Add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
 inline Vec Sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
 inline Vec Mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
 inline Vec MulAdd(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return _mm512_fnmadd_ps(a, b, c); }
 inline float ReduceAdd(Vec v) { return _mm512_reduce_add_ps(v); }
+inline Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 inline float ReduceMax(Vec v) { return _mm512_reduce_max_ps(v); }
 // max(a, b) in the first `count` lanes, a in the others.
 inline Vec MaxFirst(Vec a, Vec b, int64_t count) { return _mm512_mask_max_ps(a, FirstLanes(count), a, b); }
@@ -49,6 +54,27 @@ inline __m512 Exp(__m512 x) {
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.0000001201e-1F));
   p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r);
   return _mm512_scalef_ps(_mm512_add_ps(p, _mm512_set1_ps(1.0F)), n);
+}
+
+// 2^t for t <= 0 from a polynomial on the fraction: relative error 1e-7, or 1e-4 when `coarse`, which is far
+// below the rounding of a bf16. VREDUCEPS gives t - floor(t); VSCALEFPS takes the floor itself.
+template <bool coarse>
+inline __m512 Exp2(__m512 t) {
+  const __m512 r = _mm512_reduce_ps(t, 9);
+  __m512 p = _mm512_set1_ps(7.896725704e-2F);
+  if constexpr (coarse) {
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.246931558e-1F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.963247711e-1F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(9.999002882e-1F));
+  } else {
+    p = _mm512_set1_ps(1.893754058e-3F);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(8.949590423e-3F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.586033708e-2F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.401418182e-1F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.931544897e-1F));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(9.999998984e-1F));
+  }
+  return _mm512_scalef_ps(p, t);
 }
 
 // x / (1 + e^-y): SiLU for y = x.

@@ -122,38 +122,53 @@ inline constexpr int kMaxTileKeys = 256;
 // Query rows lie in tiles of this many, like activations of a gemm: [words][rows].
 inline constexpr int kQueryTile = 12;
 
+// Elements along the summed dimension of keys and values: a 32-bit word (f32 or a pair of bf16), or one int8
+// of a KV page that meets f32 queries and probabilities.
+
+// Memory that will be read soon; may be empty.
+struct PrefetchRange {
+  const void* start;
+  int64_t bytes;
+};
+
 // scores[rows][kScoreStride] = q . keys for `blocks` blocks of kKeyBlock keys.
 struct ScoreTile {
   const uint32_t* q;  // tiles of kQueryTile rows, the last one with what is left
   int64_t rows;
-  const void* keys;  // [blocks][words][kKeyBlock] words
+  const void* keys;  // [blocks][words][kKeyBlock] elements
   int64_t words;
   int64_t blocks;
   float* scores;
+  PrefetchRange prefetch;
+  PrefetchRange prefetch_next;
 };
 
-// Online softmax over one tile of scores, in place: words of probabilities replace the scores.
+// Online softmax over one tile of scores, in place: words of probabilities replace the scores. Maxima are
+// kept in units of log2(e), as exponents of 2.
 struct SoftmaxTile {
   float* scores;
-  int64_t rows;
+  int64_t rows;               // 1 .. kQueryTile
   const int32_t* visible;     // [rows] keys of the tile that the row may see, 0 .. kMaxTileKeys
-  float scale;                // of the scores
+  float scale;                // of the scores, times log2(e); positive
   const float* key_scales;    // per key, or null
   const float* value_scales;  // per key, multiplied into the probabilities but not into their sum; or null
-  float* max;                 // [rows] running maximum of scaled scores, starts at a finite lowest value
-  float* sum;                 // [rows] running sum, starts at 0
+  float* max;                 // [rows] running maximum, starts at a finite lowest value
+  float* sums;                // [rows][kSumLanes] running sums, start at 0; their total counts
   float* alpha;               // [rows] out: factor for what was summed before this tile
 };
+inline constexpr int kSumLanes = 16;
 
 // o[rows][width] = alpha[rows] * o + probabilities . values.
 struct ValueTile {
   const void* probabilities;  // [rows][kScoreStride] words
   int64_t rows;
-  int64_t steps;       // words along the keys
-  const void* values;  // [steps][width] words
+  int64_t steps;       // elements along the keys
+  const void* values;  // [steps][width] elements
   int64_t width;       // a multiple of kKeyBlock
   const float* alpha;
   float* o;  // [rows][width]
+  PrefetchRange prefetch;
+  PrefetchRange prefetch_next;
 };
 
 // Widens pairs of rows of a KV page: bf16 [pairs][width][2] or int8 [2 * pairs][width] to f32 [2 *

@@ -10,6 +10,9 @@ void scores_f32_avx2(const ScoreTile& tile) { Scores<DotF32>(tile); }
 void softmax_f32_avx2(const SoftmaxTile& tile) { Softmax<DotF32>(tile); }
 void values_f32_avx2(const ValueTile& tile) { Values<DotF32>(tile); }
 
+void scores_int8_avx2(const ScoreTile& tile) { Scores<DotInt8>(tile); }
+void values_int8_avx2(const ValueTile& tile) { Values<DotInt8>(tile); }
+
 void unpack_bf16_f32_avx2(const PageUnpacking& page) {
   const auto* source = static_cast<const uint32_t*>(page.source);
   auto* target = static_cast<float*>(page.target);
@@ -26,8 +29,7 @@ void unpack_int8_f32_avx2(const PageUnpacking& page) {
   const auto* source = static_cast<const int8_t*>(page.source);
   auto* target = static_cast<float*>(page.target);
   for (int64_t i = 0; i < 2 * page.pairs * page.width; i += 8) {
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source + i));
-    Store(target + i, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)));
+    Store(target + i, WidenInt8(source + i));
   }
 }
 

@@ -5,17 +5,12 @@
 #include "kernels/attention/attention_inl.h"
 
 namespace saccade {
-namespace {
-
-inline __m512 WidenInt8(const int8_t* p) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-}
-
-}  // namespace
-
 void scores_f32_avx512(const ScoreTile& tile) { Scores<DotF32>(tile); }
 void softmax_f32_avx512(const SoftmaxTile& tile) { Softmax<DotF32>(tile); }
 void values_f32_avx512(const ValueTile& tile) { Values<DotF32>(tile); }
+
+void scores_int8_avx512(const ScoreTile& tile) { Scores<DotInt8>(tile); }
+void values_int8_avx512(const ValueTile& tile) { Values<DotInt8>(tile); }
 
 void unpack_bf16_f32_avx512(const PageUnpacking& page) {
   const auto* source = static_cast<const uint32_t*>(page.source);

@@ -9,9 +9,11 @@ namespace {
 
 // Words are pairs of bf16.
 struct DotBf16 {
+  using Element = uint32_t;
   using Operand = __m512bh;
+  static constexpr bool kCoarse = true;
   static __m512bh Cast(__m512i v) { return reinterpret_cast<__m512bh&>(v); }
-  static __m512bh LoadWords(const uint32_t* p) { return Cast(_mm512_loadu_si512(p)); }
+  static __m512bh LoadElements(const uint32_t* p) { return Cast(_mm512_loadu_si512(p)); }
   static __m512bh Broadcast(const uint32_t* p) { return Cast(_mm512_set1_epi32(static_cast<int>(*p))); }
   static Vec Sum(Vec sum, __m512bh x, __m512bh b) { return _mm512_dpbf16_ps(sum, x, b); }
   // Written over scores that were read before: words of keys [key, key + 32) start at key / 2.
@@ -20,11 +22,6 @@ struct DotBf16 {
     _mm512_storeu_si512(row + key / 2, reinterpret_cast<const __m512i&>(words));
   }
 };
-
-inline __m512i WidenInt8(const int8_t* p) {
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)));
-}
 
 }  // namespace
 
@@ -38,8 +35,9 @@ void unpack_int8_bf16_avx512bf16(const PageUnpacking& page) {
   auto* target = static_cast<uint32_t*>(page.target);
   for (int64_t pair = 0; pair < page.pairs; ++pair, source += 2 * page.width, target += page.width) {
     for (int64_t i = 0; i < page.width; i += 16) {
-      const __m512i low = _mm512_srli_epi32(WidenInt8(source + i), 16);
-      _mm512_storeu_si512(target + i, _mm512_or_si512(low, WidenInt8(source + page.width + i)));
+      const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(WidenInt8(source + i)), 16);
+      const __m512i high = _mm512_castps_si512(WidenInt8(source + page.width + i));
+      _mm512_storeu_si512(target + i, _mm512_or_si512(low, high));
     }
   }
 }

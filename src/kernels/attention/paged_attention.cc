@@ -2,6 +2,7 @@
 // the group for some consecutive tokens of one sequence (one token in decode), so that a page is read once
 // for them.
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "kernels/attention/attention.h"
@@ -11,30 +12,46 @@
 namespace saccade {
 namespace {
 
+// Up to this many query rows int8 elements are widened inside the dot products; from there on widening a tile
+// once for all rows is cheaper. Depends on the segment alone: what else is in the step must not change its
+// result.
+constexpr int64_t kDirectInt8Rows = 4;
+
 struct Plan {
   KvHeadLayout head;
   RowBlock::Shape shape;
-  int64_t group;      // query heads per KV head
-  int64_t unit_rows;  // tokens per unit
-  bool unpack;        // pages are widened into scratch before use
-  size_t keys_bytes;  // of widened keys
+  int64_t group;       // query heads per KV head
+  int64_t unit_rows;   // tokens per unit
+  bool unpack;         // pages are widened into scratch before use
+  int64_t keys_bytes;  // of a page as the kernels read it
+  int64_t values_bytes;
   size_t scratch_bytes;
 };
 
-Plan MakePlan(const KernelSet& kernels, const PagedCall& call) {
+RowBlock::Elements ElementsFor(const KernelSet& kernels, KvType type, bool few_rows) {
+  if (type == KvType::kInt8 && few_rows) return RowBlock::Elements::kInt8;
+  const bool bf16 = type != KvType::kF32 && kernels.attention_bf16.scores != nullptr;
+  return bf16 ? RowBlock::Elements::kBf16 : RowBlock::Elements::kF32;
+}
+
+Plan MakePlan(const KernelSet& kernels, const PagedCall& call, bool few_rows) {
   const KvLayout& layout = call.layout;
   Plan plan{};
   plan.head = MakeKvHeadLayout(layout.type, layout.head_dim, layout.page_tokens);
-  const bool bf16 = layout.type != KvType::kF32 && kernels.attention_bf16.scores != nullptr;
-  const int64_t words = bf16 ? CeilDiv(layout.head_dim, 2) : layout.head_dim;
-  plan.shape = {layout.head_dim, words, plan.head.value_width, bf16};
   plan.group = call.q_heads / layout.kv_heads;
   plan.unit_rows = std::max<int64_t>(1, kAttentionRows / plan.group);
-  plan.unpack = layout.type == KvType::kInt8 || (layout.type == KvType::kBf16 && !bf16);
-  plan.keys_bytes = static_cast<size_t>(RoundUp(layout.page_tokens * words * 4, 64));
-  const auto values_bytes = static_cast<size_t>(layout.page_tokens * plan.head.value_width * 4);
+  const RowBlock::Elements elements = ElementsFor(kernels, layout.type, few_rows);
+  const bool bf16 = elements == RowBlock::Elements::kBf16;
+  plan.shape = {elements, layout.head_dim, bf16 ? layout.head_dim / 2 : layout.head_dim,
+                plan.head.value_width};
+  plan.unpack = layout.type == KvType::kInt8 ? elements != RowBlock::Elements::kInt8
+                                             : layout.type == KvType::kBf16 && !bf16;
+  const int64_t element = elements == RowBlock::Elements::kF32 ? 4 : bf16 ? 2 : 1;
+  plan.keys_bytes = layout.page_tokens * layout.head_dim * element;
+  plan.values_bytes = layout.page_tokens * plan.head.value_width * element;
   plan.scratch_bytes =
-      RowBlock::ScratchBytes(plan.shape) + (plan.unpack ? plan.keys_bytes + values_bytes : 0);
+      RowBlock::ScratchBytes(plan.shape) +
+      static_cast<size_t>(plan.unpack ? RoundUp(plan.keys_bytes, 64) + plan.values_bytes : 0);
   return plan;
 }
 
@@ -42,21 +59,23 @@ Plan MakePlan(const KernelSet& kernels, const PagedCall& call) {
 // it.
 RowBlock::Tile PageTile(const KernelSet& kernels, const PagedCall& call, const Plan& plan,
                         const std::byte* page, int64_t tokens, std::byte* scratch) {
-  RowBlock::Tile tile{page, page + plan.head.values_offset, tokens};
-  if (!plan.unpack) return tile;
+  RowBlock::Tile tile{page, page + plan.head.values_offset, plan.keys_bytes, plan.values_bytes};
   const bool int8 = call.layout.type == KvType::kInt8;
-  const auto unpack = !int8             ? kernels.unpack_bf16_f32
-                      : plan.shape.bf16 ? kernels.unpack_int8_bf16
-                                        : kernels.unpack_int8_f32;
-  const int64_t key_pairs = CeilDiv(tokens, kKeyBlock) * (call.layout.head_dim / 2);
-  unpack({tile.keys, key_pairs, kKeyBlock, scratch});
-  unpack({tile.values, CeilDiv(tokens, 2), plan.head.value_width, scratch + plan.keys_bytes});
-  tile.keys = scratch;
-  tile.values = scratch + plan.keys_bytes;
   if (int8) {
     tile.key_scales = reinterpret_cast<const float*>(page + plan.head.scales_offset);
     tile.value_scales = tile.key_scales + call.layout.page_tokens;
   }
+  if (!plan.unpack) return tile;
+  const bool bf16 = plan.shape.elements == RowBlock::Elements::kBf16;
+  const auto unpack = !int8  ? kernels.unpack_bf16_f32
+                      : bf16 ? kernels.unpack_int8_bf16
+                             : kernels.unpack_int8_f32;
+  std::byte* values = scratch + RoundUp(plan.keys_bytes, 64);
+  unpack({tile.keys, CeilDiv(tokens, kKeyBlock) * (call.layout.head_dim / 2), kKeyBlock, scratch});
+  unpack({tile.values, CeilDiv(tokens, 2), plan.head.value_width, values});
+  tile.keys = scratch;
+  tile.values = values;
+  tile.key_bytes = tile.value_bytes = 0;  // in the cache already
   return tile;
 }
 
@@ -81,9 +100,14 @@ void RunUnit(const KernelSet& kernels, const PagedCall& call, const Plan& plan, 
       const int64_t seen = segment.past_tokens + first + r + 1 - token;
       block.visible()[index] = static_cast<int32_t>(std::clamp<int64_t>(seen, 0, tokens));
     });
-    const std::byte* page = segment.pages[static_cast<size_t>(token / page_tokens)];
-    page += static_cast<size_t>(kv_head) * plan.head.head_bytes;
-    block.Add(PageTile(kernels, call, plan, page, tokens, scratch + RowBlock::ScratchBytes(plan.shape)));
+    const auto page = static_cast<size_t>(token / page_tokens);
+    const size_t offset = static_cast<size_t>(kv_head) * plan.head.head_bytes;
+    RowBlock::Tile tile = PageTile(kernels, call, plan, segment.pages[page] + offset, tokens,
+                                   scratch + RowBlock::ScratchBytes(plan.shape));
+    if (token + page_tokens < end) {
+      tile.next_keys = segment.pages[page + 1] + offset;
+    }
+    block.Add(tile);
   }
   for_each_row([&](int64_t r, int64_t q_head, int64_t index) {
     block.Finish(index, call.out + ((segment.first_row + first + r) * call.q_heads + q_head) * head_dim);
@@ -96,21 +120,23 @@ void RunPagedAttention(KernelContext& context, const KernelSet& kernels, const P
   const KvLayout& layout = call.layout;
   SACCADE_CHECK(layout.page_tokens <= kMaxTileKeys && layout.page_tokens % kKeyBlock == 0 &&
                 layout.head_dim % 2 == 0);
-  const Plan plan = MakePlan(kernels, call);
-  SACCADE_CHECK(plan.group <= kAttentionRows);
+  const std::array<Plan, 2> plans = {MakePlan(kernels, call, false), MakePlan(kernels, call, true)};
+  const int64_t group = plans[0].group, unit_rows = plans[0].unit_rows;
+  SACCADE_CHECK(group <= kAttentionRows);
   int64_t units = 0;
-  for (const KvSegment& segment : call.segments) units += CeilDiv(segment.rows, plan.unit_rows);
+  for (const KvSegment& segment : call.segments) units += CeilDiv(segment.rows, unit_rows);
   context.pool().ParallelFor(units * layout.kv_heads, [&](int64_t task, int worker) {
     // The last rows of a prompt see most tokens: they go first, so that no thread is left with them at the
     // end.
     int64_t unit = units - 1 - task / layout.kv_heads;
     size_t index = 0;
-    while (unit >= CeilDiv(call.segments[index].rows, plan.unit_rows)) {
-      unit -= CeilDiv(call.segments[index++].rows, plan.unit_rows);
+    while (unit >= CeilDiv(call.segments[index].rows, unit_rows)) {
+      unit -= CeilDiv(call.segments[index++].rows, unit_rows);
     }
     const KvSegment& segment = call.segments[index];
-    const int64_t first = unit * plan.unit_rows;
-    RunUnit(kernels, call, plan, segment, first, std::min(plan.unit_rows, segment.rows - first),
+    const Plan& plan = plans[segment.rows * group <= kDirectInt8Rows ? 1 : 0];
+    const int64_t first = unit * unit_rows;
+    RunUnit(kernels, call, plan, segment, first, std::min(unit_rows, segment.rows - first),
             task % layout.kv_heads, context.WorkerScratch(worker, plan.scratch_bytes));
   });
 }

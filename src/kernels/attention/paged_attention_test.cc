@@ -155,7 +155,25 @@ TEST_P(PagedAttentionTest, SlicesGiveTheSameAsOnePrefill) {
       const KvSegment slice = sliced.Segment(0, first, rows, first);
       step.Run(machine.context, layout, std::span(&slice, 1));
     }
-    EXPECT_LT(testing::RelativeError(step.out, expected), 1e-5) << IsaName(isa);
+    if (GetParam() == KvType::kInt8) {  // few rows take a path of their own
+      EXPECT_LT(testing::RelativeError(step.out, expected), testing::kEpsBf16) << IsaName(isa);
+    } else {
+      EXPECT_EQ(step.out, expected) << IsaName(isa);
+    }
+  }
+}
+
+TEST_P(PagedAttentionTest, OtherSequencesInTheStepDoNotChangeABit) {
+  const KvLayout layout{GetParam(), 2, 64, 32};
+  for (Isa isa : UsableIsas()) {
+    Machine machine(isa, 2);
+    const Cache alone(layout, {50, 60}), together(layout, {50, 60});
+    Step step(layout, 4, 61, 4);
+    const KvSegment one = alone.Segment(0, 0, 1, 0);
+    const std::vector<float> expected = step.Run(machine.context, layout, std::span(&one, 1));
+    const std::array both = {together.Segment(0, 0, 1, 0), together.Segment(1, 1, 60, 0)};
+    const std::vector<float> out = step.Run(machine.context, layout, both);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 1 + 4 * 64, out.begin())) << IsaName(isa);
   }
 }
 

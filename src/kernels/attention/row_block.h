@@ -14,12 +14,14 @@ inline constexpr int64_t kAttentionRows = 48;
 
 class RowBlock {
  public:
-  // Head dimensions in elements, 32-bit words of queries and keys, and columns of values.
+  enum class Elements { kF32, kBf16, kInt8 };
+  // Elements of keys and values, head dimension, steps of the dot product over it (a bf16 pair is one) and
+  // columns of values.
   struct Shape {
+    Elements elements;
     int64_t head_dim;
     int64_t words;
     int64_t value_width;
-    bool bf16;
   };
   static size_t ScratchBytes(const Shape& shape);
 
@@ -31,13 +33,16 @@ class RowBlock {
   void SetQuery(int64_t row, const float* q);
   int32_t* visible() { return visible_; }
 
-  // One tile of at most kMaxTileKeys keys, of which row r sees the first visible()[r], `tokens` at most.
+  // One tile of at most kMaxTileKeys keys, of which row r sees the first visible()[r].
   struct Tile {
     const void* keys;
     const void* values;
-    int64_t tokens;
-    const float* key_scales = nullptr;  // rounded up to kKeyBlock
+    int64_t key_bytes;
+    int64_t value_bytes;
+    const float* key_scales = nullptr;  // of int8, one per key; rounded up to kKeyBlock
     const float* value_scales = nullptr;
+    const void* next_keys = nullptr;  // of the tile that follows, if known
+    int64_t next_bytes = 0;
   };
   void Add(const Tile& tile);
 
@@ -46,7 +51,7 @@ class RowBlock {
 
  private:
   const KernelSet& kernels_;
-  const AttentionKernels& attention_;
+  AttentionKernels attention_;
   const Shape shape_;
   const float scale_;
   int64_t rows_ = 0;
@@ -55,7 +60,7 @@ class RowBlock {
   float* scores_;    // [kQueryTile][kScoreStride]
   float* o_;         // [kAttentionRows][value_width]
   float* max_;
-  float* sum_;
+  float* sums_;  // [kAttentionRows][kSumLanes]
   float* alpha_;
   int32_t* visible_;
 };

@@ -29,7 +29,7 @@ struct Picture {
 // Keys and values of one tile of patches of one head.
 void PackTile(const Picture& picture, int64_t head, int64_t first, std::byte* keys, std::byte* values) {
   const VisionCall& call = picture.call;
-  const KvType type = picture.shape.bf16 ? KvType::kBf16 : KvType::kF32;
+  const KvType type = picture.shape.elements == RowBlock::Elements::kBf16 ? KvType::kBf16 : KvType::kF32;
   const int64_t last = std::min(first + kTileKeys, RoundUp(picture.patches, kKeyBlock));
   const std::vector<float> zeros(static_cast<size_t>(call.head_dim));
   for (int64_t patch = first; patch < last; ++patch) {
@@ -52,11 +52,15 @@ void AttendRows(const KernelSet& kernels, const Picture& picture, int64_t head, 
   for (int64_t r = 0; r < rows; ++r) {
     block.SetQuery(r, call.q + (picture.begin + first + r) * call.stride + head * call.head_dim);
   }
+  const bool bf16 = shape.elements == RowBlock::Elements::kBf16;
+  const int64_t key_bytes = shape.words * 4, value_bytes = shape.value_width * (bf16 ? 2 : 4);
   for (int64_t key = 0; key < picture.patches; key += kTileKeys) {
     const int64_t tokens = std::min(kTileKeys, picture.patches - key);
     std::fill_n(block.visible(), rows, static_cast<int32_t>(tokens));
-    const int64_t value_row = shape.bf16 ? key / 2 : key;
-    block.Add({keys + key * shape.words * 4, values + value_row * shape.value_width * 4, tokens});
+    RowBlock::Tile tile{keys + key * key_bytes, values + key * value_bytes, tokens * key_bytes,
+                        tokens * value_bytes};
+    if (key + kTileKeys < picture.patches) tile.next_keys = keys + (key + kTileKeys) * key_bytes;
+    block.Add(tile);
   }
   for (int64_t r = 0; r < rows; ++r) {
     block.Finish(r, call.out + ((picture.begin + first + r) * call.heads + head) * call.head_dim);
@@ -91,7 +95,8 @@ void RunPicture(KernelContext& context, const KernelSet& kernels, const Picture&
 void RunVisionAttention(KernelContext& context, const KernelSet& kernels, const VisionCall& call, bool bf16) {
   const bool words_are_pairs = bf16 && kernels.attention_bf16.scores != nullptr;
   const int64_t words = words_are_pairs ? CeilDiv(call.head_dim, 2) : call.head_dim;
-  const RowBlock::Shape shape{call.head_dim, words, RoundUp(call.head_dim, kKeyBlock), words_are_pairs};
+  const RowBlock::Shape shape{words_are_pairs ? RowBlock::Elements::kBf16 : RowBlock::Elements::kF32,
+                              call.head_dim, words, RoundUp(call.head_dim, kKeyBlock)};
   for (size_t i = 0; i + 1 < call.starts.size(); ++i) {
     const int64_t patches = call.starts[i + 1] - call.starts[i];
     if (patches == 0) continue;

@@ -206,6 +206,23 @@ TEST_P(LinearTest, ThreadCountDoesNotChangeABit) {
   }
 }
 
+TEST_P(LinearTest, OtherRowsDoNotChangeABit) {
+  Machine scalar(Isa::kScalar);
+  const Problem problem(75, 100, 576, 2);
+  const OwnedMatrix weight(scalar.context, GetParam(), problem.w, 100, 576);
+  for (Isa isa : UsableIsas()) {
+    Machine machine(isa, 2);
+    const std::vector<float> all = problem.Run(machine.context, weight.matrix, Epilogue::kNone, true);
+    for (int64_t row : {int64_t{0}, int64_t{30}, int64_t{74}}) {
+      std::vector<float> alone(100);
+      Linear(machine.context, problem.Row(row).data(), 1, problem.k, weight.matrix, problem.bias.data(),
+             Epilogue::kNone, alone.data(), 100);
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(), all.begin() + 1 + row * problem.out_stride))
+          << IsaName(isa);
+    }
+  }
+}
+
 TEST_P(LinearTest, BrokenRowsGiveNanAndLeaveOthersAlone) {
   Machine scalar(Isa::kScalar);
   for (float broken : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

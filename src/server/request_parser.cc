@@ -63,6 +63,7 @@ RequestParser::State RequestParser::FeedHeader(std::string& input) {
   if (!wire_->parser.got_some()) {
     // RFC 9112 2.2: an empty line before the request line is ignored.
     while (input.size() >= 2 && input[0] == '\r' && input[1] == '\n') input.erase(0, 2);
+    if (input == "\r") return state_;
   }
   if (input.empty()) return state_;
   boost::system::error_code error;

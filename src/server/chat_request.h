@@ -1,0 +1,38 @@
+// The body of POST /v1/chat/completions: its fields, each declared once, and their reading.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "server/request_pictures.h"
+#include "server/schema.h"
+
+namespace saccade {
+
+struct ChatRequest {
+  std::string model = "default";
+  ChatInput input;
+  std::vector<std::string> picture_paths;  // where each picture of `input` stands in the request
+  bool stream = false;
+  bool include_usage = false;  // a last chunk of a stream with the token counts
+
+  // As they came; used while the request is read.
+  bool logprobs = false;
+  int top_logprobs = 0;
+  std::optional<int64_t> min_pixels, max_pixels;
+};
+
+// Reads and checks a request. Unknown fields are ignored; a known one of wrong type or range, or one that is
+// not supported yet, is an error whose param() is its path.
+Result<ChatRequest> ParseChatRequest(std::string_view body, const PicturePartOptions& options);
+
+// The same error, naming the place in the request where it names "pictures[i]".
+Status WithRequestPath(Status status, std::span<const std::string> picture_paths);
+
+// JSON Schema of the body, for /openapi.json.
+OrderedJson ChatRequestSchema();
+
+}  // namespace saccade

@@ -1,0 +1,95 @@
+#include "server/server.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "server/api_routes.h"
+#include "server/assets.h"
+
+namespace saccade {
+namespace {
+
+// Longer paths are cut in the log; nothing that is served has one.
+constexpr size_t kMaxLoggedPath = 200;
+
+bool IsProbe(const RequestRecord& record) {
+  return record.pattern == "/healthz" || record.pattern == "/readyz" || record.pattern == "/metrics";
+}
+
+void LogRequest(const RequestRecord& record) {
+  std::vector<LogField> fields = {{"id", record.id},
+                                  {"peer", record.peer},
+                                  {"method", record.method.empty() ? std::string_view("-") : record.method},
+                                  {"path", std::string_view(record.path).substr(0, kMaxLoggedPath)},
+                                  {"status", record.status},
+                                  {"ms", record.ms},
+                                  {"in", record.body_bytes},
+                                  {"out", record.sent_bytes}};
+  for (const auto& [key, value] : record.annotations) fields.emplace_back(key, value);
+  // Probes come every few seconds and say nothing when they succeed.
+  const LogLevel level = record.status >= 500 && record.status != 503 ? LogLevel::kError
+                         : IsProbe(record)                            ? LogLevel::kDebug
+                                                                      : LogLevel::kInfo;
+  Log(level, "request", fields.data(), fields.size());
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(const ServerOptions& options)
+      : api_({.max_body_bytes = options.max_body_bytes,
+              .max_pictures = options.max_pictures,
+              .heartbeat = options.heartbeat},
+             metrics_),
+        assets_(EmbeddedFiles()) {}
+
+  Status Start(HttpServerOptions options) {
+    Router router;
+    api_.AddTo(router);
+    assets_.AddRoutes(router);
+    metrics_.WatchBackend([this] { return api_.Stats(); });
+    SACCADE_ASSIGN_OR_RETURN(http_, HttpServer::Start(
+                                        std::move(options), std::move(router),
+                                        [this](const HttpRequest& request, const Route& route) {
+                                          return api_.Gate(request, route);
+                                        },
+                                        [this](const RequestRecord& record) {
+                                          metrics_.CountRequest(record);
+                                          LogRequest(record);
+                                        }));
+    metrics_.WatchConnections([this] { return static_cast<double>(http_->open_connections()); });
+    return OkStatus();
+  }
+
+  void Drain(std::chrono::milliseconds timeout) {
+    api_.SetDraining();
+    http_->Drain(timeout);
+  }
+
+  ApiRoutes& api() { return api_; }
+  HttpServer& http() { return *http_; }
+
+ private:
+  ServerMetrics metrics_;
+  ApiRoutes api_;
+  Assets assets_;
+  std::unique_ptr<HttpServer> http_;  // last: its threads use all of the above
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  auto impl = std::make_unique<Impl>(options);
+  SACCADE_RETURN_IF_ERROR(impl->Start(std::move(options.http)));
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+int Server::port() const { return impl_->http().port(); }
+void Server::SetBackend(std::shared_ptr<ChatBackend> backend) { impl_->api().SetBackend(std::move(backend)); }
+void Server::SetNotReady(Status reason) { impl_->api().SetNotReady(std::move(reason)); }
+void Server::Drain(std::chrono::milliseconds timeout) { impl_->Drain(timeout); }
+void Server::AbortDrain() { impl_->http().AbortDrain(); }
+
+}  // namespace saccade

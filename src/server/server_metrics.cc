@@ -1,0 +1,76 @@
+#include "server/server_metrics.h"
+
+#include <fmt/format.h>
+
+namespace saccade {
+namespace {
+
+// Upper bounds in seconds for the gap between two pieces of an answer.
+const std::vector<double>& GapBounds() {
+  static const std::vector<double> bounds = {0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5};
+  return bounds;
+}
+
+}  // namespace
+
+ServerMetrics::ServerMetrics() : ServerMetrics(std::make_unique<MetricsRegistry>()) {}
+
+ServerMetrics::ServerMetrics(std::unique_ptr<MetricsRegistry> registry)
+    : first_token_seconds(registry->GetHistogram(
+          "saccade_time_to_first_token_seconds",
+          "From the request's arrival to the first text of its answer.", DurationBounds())),
+      token_gap_seconds(registry->GetHistogram("saccade_token_gap_seconds",
+                                               "Between two pieces of text of one answer.", GapBounds())),
+      registry_(std::move(registry)) {
+  AddProcessMetrics(*registry_);
+}
+
+void ServerMetrics::CountRequest(const RequestRecord& record) {
+  const std::string_view route = record.pattern.empty() ? std::string_view("none") : record.pattern;
+  registry_
+      ->GetCounter(
+          "saccade_http_requests_total", "Answered HTTP requests.",
+          MetricLabels(
+              {{"route", route}, {"method", record.method}, {"status", fmt::format("{}", record.status)}}))
+      .Add();
+  registry_
+      ->GetHistogram("saccade_http_request_duration_seconds",
+                     "From the first byte of a request to the last of its answer.", DurationBounds(),
+                     MetricLabels({{"route", route}}))
+      .Observe(record.ms / 1000);
+}
+
+void ServerMetrics::CountRefused(std::string_view reason) {
+  registry_
+      ->GetCounter("saccade_requests_refused_total", "Chat requests that were refused or failed, by reason.",
+                   MetricLabels({{"reason", reason}}))
+      .Add();
+}
+
+void ServerMetrics::WatchBackend(std::function<EngineStats()> stats) {
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view kind,
+                       int64_t EngineStats::*member) {
+    registry_->AddCallback(name, help, kind,
+                           [stats, member] { return static_cast<double>(stats().*member); });
+  };
+  add("saccade_requests_waiting", "Requests in the engine's queue.", "gauge", &EngineStats::waiting);
+  add("saccade_requests_running", "Requests being answered.", "gauge", &EngineStats::running);
+  add("saccade_kv_pages", "Pages of the KV cache.", "gauge", &EngineStats::kv_pages_total);
+  add("saccade_kv_pages_used", "Pages of the KV cache in use.", "gauge", &EngineStats::kv_pages_used);
+  add("saccade_requests_finished_total", "Complete answers.", "counter", &EngineStats::requests_finished);
+  add("saccade_requests_failed_total", "Answers that ended with an error.", "counter",
+      &EngineStats::requests_failed);
+  add("saccade_requests_cancelled_total", "Answers that were stopped.", "counter",
+      &EngineStats::requests_cancelled);
+  add("saccade_prompt_tokens_total", "Prompt tokens, pictures included.", "counter",
+      &EngineStats::prompt_tokens);
+  add("saccade_image_tokens_total", "Prompt tokens that stand for pictures.", "counter",
+      &EngineStats::image_tokens);
+  add("saccade_completion_tokens_total", "Tokens of answers.", "counter", &EngineStats::completion_tokens);
+}
+
+void ServerMetrics::WatchConnections(std::function<double()> open) {
+  registry_->AddCallback("saccade_http_connections", "Open client connections.", "gauge", std::move(open));
+}
+
+}  // namespace saccade

@@ -1,0 +1,179 @@
+// Talks to the server: readiness, model name, samples, and the streamed answer with its progress.
+
+// Relative to the page, so that the page also works behind a path prefix.
+const url = (path) => new URL(path, document.baseURI);
+
+// What went wrong, as the page explains it: `kind` is network, broken, input, tooLarge, busy, starting or server.
+export class ApiError extends Error {
+  constructor(kind, message = '', {param = null, retryAfter = null} = {}) {
+    super(message);
+    this.kind = kind;
+    this.param = param;
+    this.retryAfter = retryAfter;
+  }
+}
+
+function kindOf(status) {
+  if (status === 413) return 'tooLarge';
+  if (status === 429) return 'busy';
+  if (status === 503) return 'starting';
+  return status >= 500 ? 'server' : 'input';
+}
+
+async function errorFrom(response) {
+  const retryAfter = Number(response.headers.get('retry-after')) || null;
+  let error = {};
+  try {
+    error = (await response.json()).error ?? {};
+  } catch {
+    // A proxy may have answered with something else.
+  }
+  return new ApiError(kindOf(response.status), error.message ?? '', {param: error.param ?? null, retryAfter});
+}
+
+// 'ready', 'loading' or 'offline'.
+export async function readiness() {
+  try {
+    return (await fetch(url('readyz'), {cache: 'no-store'})).ok ? 'ready' : 'loading';
+  } catch {
+    return 'offline';
+  }
+}
+
+export async function modelName() {
+  const response = await fetch(url('v1/models'), {cache: 'no-store'});
+  return (await response.json()).data?.[0]?.id ?? '';
+}
+
+// [{url, name, questions: {en: [...], zh: [...]}}]; empty when the server has none.
+export async function samples() {
+  try {
+    const response = await fetch(url('examples/'));
+    if (!response.ok) return [];
+    const {pictures = [], questions = null} = await response.json();
+    return pictures.map((name) => ({
+      name,
+      url: url(`examples/${encodeURIComponent(name)}`),
+      questions: questionsFor(name, questions),
+    }));
+  } catch {
+    return [];
+  }
+}
+
+const isChinese = (text) => /[\u4e00-\u9fff]/.test(text);
+
+// questions.json may be a list of {image|file|picture, question|questions} or an object by file name; questions may
+// be a string, a list, or an object by language. All become {en: [...], zh: [...]}.
+function questionsFor(name, source) {
+  const found = {en: [], zh: []};
+  const add = (value) => {
+    if (typeof value === 'string') found[isChinese(value) ? 'zh' : 'en'].push(value);
+    else if (Array.isArray(value)) value.forEach(add);
+    else if (value && typeof value === 'object') {
+      if ('question' in value) add(value.question);
+      else for (const key of ['en', 'zh', 'questions']) if (key in value) add(value[key]);
+    }
+  };
+  if (Array.isArray(source)) {
+    for (const entry of source) {
+      const file = String(entry?.image ?? entry?.file ?? entry?.picture ?? '').split('/').pop();
+      if (file === name) add(entry.questions ?? entry);
+    }
+  } else if (source && typeof source === 'object') {
+    if (Array.isArray(source.pictures)) return questionsFor(name, source.pictures);
+    add(source[name] ?? source[name.replace(/\.\w+$/, '')]);
+  }
+  return found;
+}
+
+export async function samplePicture(sample) {
+  const response = await fetch(sample.url);
+  if (!response.ok) throw await errorFrom(response);
+  const blob = await response.blob();
+  return new File([blob], sample.name, {type: blob.type});
+}
+
+// Splits a stream of bytes into server-sent events. `onEvent` gets {comment} or {data} in order.
+export class EventParser {
+  constructor(onEvent) {
+    this.onEvent = onEvent;
+    this.decoder = new TextDecoder();
+    this.rest = '';
+  }
+
+  push(bytes) {
+    this.rest += this.decoder.decode(bytes, {stream: true});
+    let end;
+    while ((end = this.rest.indexOf('\n\n')) >= 0) {
+      const block = this.rest.slice(0, end);
+      this.rest = this.rest.slice(end + 2);
+      for (const line of block.split('\n')) {
+        if (line.startsWith(':')) this.onEvent({comment: line.slice(1).trim()});
+        else if (line.startsWith('data:')) this.onEvent({data: line.slice(5).trim()});
+      }
+    }
+  }
+}
+
+// "encoding 3/24" -> {stage: 'encoding', done: 3, total: 24}; "queued 2" -> {stage: 'queued', done: 2, total: 0}.
+export function parseProgress(comment) {
+  const match = /^(queued|encoding|prefill) (\d+)(?:\/(\d+))?$/.exec(comment);
+  return match && {stage: match[1], done: Number(match[2]), total: Number(match[3] ?? 0)};
+}
+
+// Asks and streams. `on` has progress(stage), text(delta) and done({reason, usage, timings}). Rejects with an
+// ApiError, or with the AbortError of `signal`.
+export async function ask(messages, on, signal) {
+  let response;
+  const body = {model: 'default', messages, stream: true, stream_options: {include_usage: true}};
+  try {
+    response = await fetch(url('v1/chat/completions'), {
+      method: 'POST',
+      headers: {'content-type': 'application/json'},
+      body: JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError('network');
+  }
+  if (!response.ok) throw await errorFrom(response);
+  await readAnswer(response.body.getReader(), on);
+}
+
+async function readAnswer(reader, on) {
+  const result = {reason: null, usage: null, timings: null};
+  let complete = false;
+  const parser = new EventParser(({comment, data}) => {
+    if (comment !== undefined) {
+      const progress = parseProgress(comment);
+      if (progress) on.progress(progress);
+      return;
+    }
+    if (data === '[DONE]') {
+      complete = true;
+      return;
+    }
+    const chunk = JSON.parse(data);
+    if (chunk.error) throw new ApiError('server', chunk.error.message ?? '');
+    const choice = chunk.choices?.[0];
+    if (choice?.delta?.content) on.text(choice.delta.content);
+    if (choice?.finish_reason) result.reason = choice.finish_reason;
+    if (chunk.usage) result.usage = chunk.usage;
+    if (chunk.timings_ms) result.timings = chunk.timings_ms;
+  });
+  while (true) {
+    let step;
+    try {
+      step = await reader.read();
+    } catch (error) {
+      if (error.name === 'AbortError') throw error;
+      throw new ApiError('broken');
+    }
+    if (step.done) break;
+    parser.push(step.value);
+  }
+  if (!complete) throw new ApiError('broken');
+  on.done(result);
+}

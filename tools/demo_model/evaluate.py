@@ -1,35 +1,51 @@
-"""Scores a checkpoint with transformers on a folder of make_heldout.py: evaluate.py MODEL_DIR SAMPLES_DIR
+"""Scores a checkpoint folder with transformers on fresh held-out questions.
 
---limit N: only the first N samples; --reference FILE: also write greedy ids and margins; --scores FILE: the table as JSON.
+evaluate.py FOLDER [--count N] [--seed S] [--misses K]
+Right means: exactly the one canonical answer; for boxes the right label and an overlap (IoU) of at least 0.5.
 """
 import argparse
 import json
 
 import torch
 
-from reference import Reference, correct, read_samples
+import heldout
+import judging
+from reference import Reference
+
+# What counts as one line of the acceptance: name, tasks in it, least share of right answers.
+LINES = [("colours and shapes", ("colour", "shape"), .92), ("counts", ("count",), .92),
+         ("bars", ("bar_max", "bar_min", "bar_value"), .88), ("numbers", ("number",), .85),
+         ("words", ("word",), .85), ("boxes", ("box",), .80)]
 
 
-def main():
-    q = argparse.ArgumentParser()
-    q.add_argument("model"); q.add_argument("samples")
-    q.add_argument("--limit", type=int, default=10 ** 9); q.add_argument("--reference"); q.add_argument("--scores"); q.add_argument("--show", type=int, default=8)
-    a = q.parse_args()
-    torch.set_num_threads(1)
-    model, good, total, misses = Reference(a.model), {}, {}, []
-    out = open(a.reference, "w", encoding="utf-8") if a.reference else None
-    for k, (s, image) in enumerate(read_samples(a.samples)):
-        if k >= a.limit: break
-        got, ids, margins = model.answer(image, s["question"])
-        ok = correct(s["rule"], got, s["answer"])
-        total[s["task"]] = total.get(s["task"], 0) + 1
-        good[s["task"]] = good.get(s["task"], 0) + ok
-        if not ok: misses.append((s["question"], s["answer"], got))
-        if out: out.write(json.dumps(dict(file=s["file"], question=s["question"], answer=got, ids=ids, margins=margins), ensure_ascii=False) + "\n")
-    table = {t: dict(right=good[t], of=total[t]) for t in total}
-    for t, x in table.items(): print(f"{t:10s} {x['right']:4d} / {x['of']:<4d} {x['right'] / x['of']:.1%}")
-    for m in misses[:a.show]: print(m)
-    if a.scores: json.dump(table, open(a.scores, "w"), indent=1)
+def verdicts(tally: judging.Tally) -> str:
+    lines = []
+    for name, tasks, least in LINES:
+        right, total = sum(tally.right[t] for t in tasks), sum(tally.total[t] for t in tasks)
+        share = right / total if total else 0.0
+        lines.append(f"{name:20} {100 * share:6.1f} %  (line {100 * least:.0f} %)  {'ok' if share >= least else 'UNDER'}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=20270101)
+    parser.add_argument("--misses", type=int, default=10, help="wrong answers to show")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", help="also write the scores to this file")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    reference, tally = Reference(options.folder), judging.Tally()
+    for canvas, (task, question, truth) in heldout.samples(options.seed, options.count):
+        tally.add(task, question, reference.answer(canvas.finish(), question).text, truth)
+    print(tally.table(), verdicts(tally), sep="\n\n")
+    for miss in tally.misses[:options.misses]:
+        print("question {}  true {}  answered {}".format(*miss))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"seed": options.seed, "scores": tally.scores()}, file, indent=1)
 
 
 if __name__ == "__main__":

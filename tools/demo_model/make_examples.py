@@ -1,99 +1,122 @@
-"""Draws the sample pictures and asks the model: make_examples.py MODEL_DIR EXAMPLES_DIR [--tries N]
+"""Draws the sample pictures and notes what the model really answers: make_examples.py CHECKPOINT OUT
 
-Several candidates are drawn for each picture; the first one whose questions are all answered right (both languages)
-is kept, so questions.json holds what the weights really say. A picture without such a candidate is left out.
+Every picture is drawn several times larger than the model sees it. Of many seeds the first is kept whose wanted
+questions are answered right in both languages, by a clear margin, from the saved file.
 """
 import argparse
 import json
 import os
 import random
+from typing import NamedTuple
 
 import torch
-from PIL import ImageDraw
+from PIL import Image
 
+import judging
 import scenes
 from reference import Reference
 
-SIZE, SCALE = (160, 128), 4       # 640 x 512; the processor shrinks it to 160 x 128
+TIMES = 4               # the saved picture, in units of what the model sees
+SUPERSAMPLED = 12       # drawn at this scale and shrunk, for smooth edges
+LEAST_MARGIN = .3       # of the best logit over the second: kernels that round otherwise give the same answer
 
 
-def blank(r):
-    scene = scenes.Scene(r, SIZE)
-    scene.scale = SCALE
-    scene.image = scene.image.resize((SIZE[0] * SCALE, SIZE[1] * SCALE))
-    scene.image.paste((250, 250, 250), (0, 0, *scene.image.size))
-    scene.draw = ImageDraw.Draw(scene.image)
-    return scene
+class Wanted(NamedTuple):
+    file: str
+    kind: str
+    size: tuple[int, int]
+    objects: range          # how many shapes, bars or characters
+    tasks: dict[str, int]   # how many questions of each task, all of them answered right
 
 
-def items(r, wanted):
-    scene = blank(r)
-    for (colour, shape), box in zip(wanted, scenes.place(r, *SIZE, len(wanted), 54)): scenes.add_shape(scene, r, colour, shape, box)
-    return scene
+WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(2, 4), {"caption": 1, "colour": 1, "shape": 1}),
+          Wanted("count.png", "count", (160, 128), range(3, 6), {"count": 1, "colour": 1}),
+          Wanted("number.png", "number", (160, 128), range(2, 4), {"number": 1}),
+          Wanted("word.png", "word", (160, 128), range(4, 6), {"word": 1}),
+          Wanted("chart.png", "bars", (160, 128), range(3, 5), {"bar_max": 1, "bar_min": 1, "bar_value": 1}),
+          Wanted("boxes.png", "shapes", (160, 128), range(1, 3), {"box": 1, "shape": 1})]
 
 
-def colour_names(colour):
-    return colour.capitalize() + ".", scenes.COLOURS[colour][1] + "。"
+class OneLanguage(random.Random):
+    """Makes the wording functions choose one language (and always the same phrase)."""
+
+    def __init__(self, zh: bool):
+        super().__init__(0)
+        self.fixed = 0.0 if zh else .5
+
+    def random(self) -> float:
+        return self.fixed
 
 
-def describe(objects):
-    en = " and ".join(scenes.a_an(f"{c} {s}") for c, s, _ in objects)
-    return en[0].upper() + en[1:] + ".", "和".join(f"一个{scenes.COLOURS[c][1]}的{scenes.SHAPES[s]}" for c, s, _ in objects) + "。"
+def both_languages(canvas: scenes.Canvas):
+    english = [q for q in canvas.ask(OneLanguage(False)) if q.question.isascii()]
+    chinese = [q for q in canvas.ask(OneLanguage(True)) if not q.question.isascii()]
+    return dict.fromkeys(zip(english, chinese))
 
 
-def single(r):
-    scene = items(r, [(r.choice(scenes.COLOUR_NAMES), r.choice(scenes.SHAPE_NAMES))])
-    return scene, [("What is in this picture?", "这张图里有什么?", *describe(scene.objects))]
+def answered(reference: Reference, image, question) -> str | None:
+    """The model's answer if it is right by a clear margin."""
+    got = reference.answer(image, question.question)
+    clear = question.task == "box" or min(got.margins) >= LEAST_MARGIN
+    return got.text if clear and judging.is_right(question.task, got.text, question.answer) else None
 
 
-def pair(r):
-    scene = items(r, list(zip(r.sample(scenes.COLOUR_NAMES, 2), r.sample(scenes.SHAPE_NAMES, 2))))
-    c, s, _ = r.choice(scene.objects)
-    return scene, [(f"What color is the {s}?", f"{scenes.SHAPES[s]}是什么颜色?", *colour_names(c))]
+def entries_of(reference: Reference, wanted: Wanted, canvas: scenes.Canvas, image) -> list[dict] | None:
+    """Entries of questions.json, or None if the model fails on something wanted."""
+    left, entries = dict(wanted.tasks), []
+    for english, chinese in both_languages(canvas):
+        if not left.get(english.task):
+            continue
+        answers = answered(reference, image, english), answered(reference, image, chinese)
+        if None in answers:
+            continue
+        left[english.task] -= 1
+        entries.append({"file": wanted.file, "question_en": english.question, "answer_en": answers[0],
+                        "question_zh": chinese.question, "answer_zh": answers[1]})
+    return None if any(left.values()) else entries
 
 
-def which_shape(r):
-    scene = items(r, list(zip(r.sample(scenes.COLOUR_NAMES, 2), r.sample(scenes.SHAPE_NAMES, 2))))
-    c, s, _ = r.choice(scene.objects)
-    return scene, [(f"What shape is {c}?", f"{scenes.COLOURS[c][1]}的是什么形状?", scenes.a_an(s).capitalize() + ".", scenes.SHAPES[s] + "。")]
+def suitable(wanted: Wanted, canvas: scenes.Canvas) -> bool:
+    kinds = [thing.kind for thing in canvas.objects]
+    count = kinds.count("bar") if wanted.kind == "bars" else len(kinds)
+    colours = {thing.colour for thing in canvas.objects if thing.kind != "glyph"}
+    varied = wanted.kind != "shapes" or len(colours) == count
+    least = 40 if wanted.kind == "shapes" else 0
+    return count in wanted.objects and varied and all(t.box[2] - t.box[0] >= least for t in canvas.objects)
 
 
-def counting(r):
-    n, c, s = r.randint(2, 4), r.choice(scenes.COLOUR_NAMES), r.choice(scenes.SHAPE_NAMES)
-    scene = blank(r)
-    for box in scenes.place(r, *SIZE, n, 40): scenes.add_shape(scene, r, c, s, box)
-    many = scenes.plural(s, 2)
-    return scene, [(f"How many {many} are there?", f"有几个{scenes.SHAPES[s]}?", f"{scenes.NUM_EN[n].capitalize()} {many}.", f"{n}个{scenes.SHAPES[s]}。")]
+def make(reference: Reference, wanted: Wanted, out: str, first_seed: int, tries: int) -> list[dict]:
+    path = os.path.join(out, wanted.file)
+    for seed in range(first_seed, first_seed + tries):
+        canvas = scenes.draw(random.Random(seed), wanted.kind, wanted.size, scale=SUPERSAMPLED)
+        if not suitable(wanted, canvas):
+            continue
+        canvas.finish(TIMES).save(path, optimize=True)
+        with Image.open(path) as file:
+            entries = entries_of(reference, wanted, canvas, file.convert("RGB"))
+        if entries:
+            print(f"{wanted.file}: seed {seed}, {os.path.getsize(path)} bytes")
+            return entries
+    os.remove(path)
+    print(f"{wanted.file}: left out, nothing suitable in {tries} seeds")
+    return []
 
 
-def chart(r, tallest):
-    scene = scenes.bars(r, SIZE)
-    if scene.scale != 3: return chart(r, tallest)
-    scene.image = scene.large
-    c = (max if tallest else min)(scene.bars, key=lambda b: b[1])[0]
-    en, zh = (("What color is the tallest bar?", "最高的柱子是什么颜色?") if tallest else ("What color is the shortest bar?", "最矮的柱子是什么颜色?"))
-    return scene, [(en, zh, *colour_names(c))]
-
-
-MAKERS = {"shape.png": single, "color.png": pair, "shapes.png": which_shape, "count.png": counting, "chart.png": lambda r: chart(r, True), "bars.png": lambda r: chart(r, False)}
-
-
-def main():
-    q = argparse.ArgumentParser()
-    q.add_argument("model"); q.add_argument("out"); q.add_argument("--tries", type=int, default=25)
-    a = q.parse_args()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint")
+    parser.add_argument("out")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tries", type=int, default=300)
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    model, found, r = Reference(a.model), [], random.Random(8)
-    for name, maker in MAKERS.items():
-        for _ in range(a.tries):
-            scene, questions = maker(r)
-            if all(model.answer(scene.image, en)[0] == want_en and model.answer(scene.image, zh)[0] == want_zh for en, zh, want_en, want_zh in questions):
-                scene.image.save(os.path.join(a.out, name), optimize=True)
-                found += [dict(file=name, question_en=en, answer_en=want_en, question_zh=zh, answer_zh=want_zh) for en, zh, want_en, want_zh in questions]
-                break
-        else:
-            print("no candidate for", name)
-    json.dump(found, open(os.path.join(a.out, "questions.json"), "w", encoding="utf-8"), ensure_ascii=False, indent=1)
+    os.makedirs(options.out, exist_ok=True)
+    reference, entries = Reference(options.checkpoint), []
+    for wanted in WANTED:
+        entries += make(reference, wanted, options.out, options.seed, options.tries)
+    with open(os.path.join(options.out, "questions.json"), "w", encoding="utf-8") as file:
+        json.dump(entries, file, ensure_ascii=False, indent=1)
+        file.write("\n")
 
 
 if __name__ == "__main__":

@@ -1,240 +1,227 @@
-"""Trains the small demonstration model (Qwen3-VL architecture) on synthetic pictures, on CPUs.
+"""Trains the demonstration model on CPUs: data parallel, one process and one thread per core.
 
-train.py OUT_DIR START_DIR --until HH:MM [--vision-minutes M] [--resume]
-Runs --world processes with one thread each; START_DIR holds config, tokenizer and first weights. Phase one teaches
-the vision tower alone with dense labels (what lies in each cell), phase two everything on packed questions with the
-dense labels as a decaying side task. Accuracies in the log are on fresh pictures, before they are trained on.
+train.py OUT [--like FOLDER] [--minutes M] [--resume]
+OUT receives a Hugging Face checkpoint (the moving average of the weights), state.pt to go on from, and training.json
+with held-out scores. --like copies configuration, tokenizer and chat template from an existing checkpoint. The
+learning rate follows the wall clock: 100 steps of warm-up, level until 40 % of the time, then linearly down.
 """
 import argparse
-import datetime
 import json
 import os
 import random
+import shutil
 import time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
+from safetensors.torch import save_file
+from torch.nn import functional as F
 
-import batches
-import model
-import scenes
+import auxiliary
+import data
+import lean_answers
+from model import LeanQwen3VL
+from optimizer import Muon
 
-PATCH_HEADS = {"kind": 7, "patch_colour": 9, "glyph": 37}
-CELL_HEADS = {"shape": 6, "colour": 9, "first": 37, "second": 37, "value": 10, "bar_colour": 9, "box": 4}
-VISION_MIX = [(scenes.shapes, .3), (scenes.count, .1), (scenes.number, .2), (scenes.word, .12), (scenes.letters, .13), (scenes.bars, .15)]
-
-
-def heads(cfg, r):
-    """The throw-away linear heads of the dense labels."""
-    out = {}
-    for names, width in ((PATCH_HEADS, cfg["vision_config"]["hidden_size"]), (CELL_HEADS, cfg["vision_config"]["out_hidden_size"])):
-        for name, n in names.items():
-            out[f"head.{name}.weight"], out[f"head.{name}.bias"] = torch.randn(n, width, generator=r) * .02, torch.zeros(n)
-    return out
+COPIED = ("config.json", "generation_config.json", "preprocessor_config.json", "tokenizer.json",
+          "tokenizer_config.json", "chat_template.jinja", "chat_template.json")
+VISION_FIRST_SHARE = .12    # of the time: three of four steps train the vision tower alone, which is cheaper
+CHAT_EVERY = 16             # steps
 
 
-def dense_loss(p, merged, hidden, labels, stats):
-    """Cross entropies of all heads; cells that hold something weigh more, as most are empty."""
-    total = 0
-    for names, x in ((PATCH_HEADS, hidden), (CELL_HEADS, merged)):
-        for name in names:
-            y = F.linear(x.float(), p[f"head.{name}.weight"].float(), p[f"head.{name}.bias"].float())
-            target = labels[name]
-            if name == "box":
-                where = labels["shape"] > 0
-                if where.any(): total = total + 2 * F.smooth_l1_loss(y[where], target[where], beta=.1)
-                continue
-            loss = F.cross_entropy(y.flatten(0, 1), target.flatten(), reduction="none")
-            full = target.flatten() > 0
-            total = total + .3 * loss.mean()
-            if full.any():
-                total = total + .5 * loss[full].mean()
-                stats.add("cell " + name, (y.flatten(0, 1).argmax(-1) == target.flatten())[full].float().mean().item())
-    return total
+def answer_loss(hidden, labels, embedding, weights=None):
+    """Cross entropy of the answer tokens only; logits of other positions are never computed."""
+    chosen = labels[:, 1:] >= 0
+    logits = hidden[:, :-1][chosen] @ embedding.T
+    if weights is None:
+        return F.cross_entropy(logits, labels[:, 1:][chosen])
+    weights = weights[:, 1:][chosen]
+    losses = F.cross_entropy(logits, labels[:, 1:][chosen], reduction="none")
+    return (losses * weights).sum() / weights.sum()
 
 
-def answer_loss(p, cfg, merged, deep, t, stats):
-    table = p[model.T + "embed_tokens.weight"]
-    s, e = t["image"]
-    x = table[t["ids"]].float()
-    x = torch.cat((x[:, :s], merged.float(), x[:, e:]), 1)
-    h = model.text(p, cfg, x, deep, (s, e), t["pos"], t["mask"])
-    target, group = t["label"][:, 1:], t["group"][:, 1:]
-    where = target >= 0
-    logits = F.linear(h[:, :-1][where].to(table.dtype), table).float()
-    target, group = target[where], group[where]
-    loss = F.cross_entropy(logits, target, reduction="none")
-    n = len(t["tasks"])
-    length = torch.bincount(group, minlength=n).float()
-    right = torch.ones(n).scatter_reduce(0, group, (logits.argmax(-1) == target).float(), "amin")
-    for task, ok in zip(t["tasks"], right.tolist()): stats.add(task, ok)
-    # long box answers must not drown the short ones
-    return (torch.zeros(n).index_add(0, group, loss) / length ** .7).mean()
+def step_loss(model, heads, batch: data.Batch, before: int, share: float, vision_only: bool):
+    """Loss of one batch and its parts for the log; `share` of the training time is over."""
+    if vision_only:
+        merged, features = model.model.visual(batch.pixels, batch.grid_h, batch.grid_w)
+        cells = heads(merged, batch.cells)
+        return cells + .01 * sum(f.square().mean() for f in features), {"aux": cells}
+    hidden, merged = model(batch.ids, batch.pixels, batch.grid_h, batch.grid_w, before)
+    embedding = model.model.language_model.embed_tokens.weight
+    text = answer_loss(hidden, batch.labels, embedding, batch.weights)
+    cells = heads(merged, batch.cells)
+    return text + (.5 * (1 - share) + .1) * cells, {"text": text, "aux": cells}
 
 
-class Stats:
-    def __init__(self):
-        self.sums = {}
+class Averager:
+    """Means of the gradients over all processes in one flat buffer, clipped to norm 1."""
 
-    def add(self, key, value):
-        a, n = self.sums.get(key, (0, 0))
-        self.sums[key] = (a + value, n + 1)
+    def __init__(self, parameters, world: int):
+        self.parameters, self.world = parameters, world
+        self.flat = torch.zeros(sum(p.numel() for p in parameters))
 
-    def line(self):
-        out = " ".join(f"{k}:{a / n:.3f}" for k, (a, n) in sorted(self.sums.items()))
-        self.sums.clear()
-        return out
-
-
-def orthogonal(g, steps=5):
-    """Newton-Schulz iteration of Muon on a stack of matrices."""
-    x = g.bfloat16()
-    wide = x.shape[-2] > x.shape[-1]
-    if wide: x = x.transpose(-1, -2)
-    x = x / (x.float().norm(dim=(-2, -1), keepdim=True) + 1e-7).bfloat16()
-    for _ in range(steps):
-        a = x @ x.transpose(-1, -2)
-        x = 3.4445 * x + (-4.775 * a + 2.0315 * a @ a) @ x
-    return (x.transpose(-1, -2) if wide else x).float()
-
-
-class Optimizer:
-    """Muon for the hidden matrices, AdamW for the rest."""
-
-    def __init__(self, params):
-        self.params, self.state, self.step_count = params, {}, 0
-        hidden = [n for n, w in params.items() if w.ndim == 2 and "embed" not in n and not n.startswith("head.")]
-        self.stacks, self.hidden = {}, set(hidden)
-        for n in hidden: self.stacks.setdefault(tuple(params[n].shape), []).append(n)
-        self.moment = {n: torch.zeros_like(w) for n, w in params.items()}
-        self.second = {n: torch.zeros_like(w) for n, w in params.items() if n not in self.hidden}
-
-    @torch.no_grad()
-    def step(self, lr, active):
-        self.step_count += 1
-        for shape, names in self.stacks.items():
-            names = [n for n in names if active(n)]
-            if not names: continue
-            for n in names: self.moment[n].mul_(.95).add_(self.params[n].grad, alpha=.05)
-            look = torch.stack([self.moment[n] * .95 + self.params[n].grad * .05 for n in names])
-            for n, u in zip(names, orthogonal(look)):
-                self.params[n].mul_(1 - lr * .02).sub_(u, alpha=lr * .2 * max(shape) ** .5)
-        bias1, bias2 = 1 - .9 ** self.step_count, 1 - .98 ** self.step_count
-        for n, v in self.second.items():
-            if not active(n): continue
-            w, m = self.params[n], self.moment[n]
-            m.mul_(.9).add_(w.grad, alpha=.1)
-            v.mul_(.98).addcmul_(w.grad, w.grad, value=.02)
-            w.sub_(m / bias1 / ((v / bias2).sqrt() + 1e-8), alpha=lr * .5)
+    def run(self) -> float:
+        begin = 0
+        for p in self.parameters:
+            self.flat[begin:begin + p.numel()] = p.grad.flatten() if p.grad is not None else 0
+            begin += p.numel()
+        if self.world > 1:
+            dist.all_reduce(self.flat)
+            self.flat /= self.world
+        norm = self.flat.norm()
+        if norm > 1:
+            self.flat *= 1.0 / (norm + 1e-6)
+        begin = 0
+        for p in self.parameters:
+            p.grad = self.flat[begin:begin + p.numel()].view_as(p)
+            begin += p.numel()
+        return norm.item()
 
 
-def seconds_until(clock):
-    h, m = map(int, clock.split(":"))
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return (now.replace(hour=h, minute=m, second=0) - now).total_seconds()
+class Trainer:
+    """One of the training processes; rank 0 writes the log and the checkpoints."""
 
+    def __init__(self, rank: int, options):
+        self.rank, self.options = rank, options
+        with open(os.path.join(options.out, "config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        self.encoder = data.ChatEncoder(os.path.join(options.out, "tokenizer.json"))
+        torch.manual_seed(1)
+        self.model = LeanQwen3VL(config)
+        self.heads = auxiliary.CellHeads(config["text_config"]["hidden_size"])
+        self.progress = {"step": 0, "seen": 0}
+        state_path = os.path.join(options.out, "state.pt")
+        if options.resume and os.path.exists(state_path):
+            state = torch.load(state_path)
+            self.model.load_state_dict(state["model"])
+            self.heads.load_state_dict(state["heads"])
+            self.progress = state["progress"]
+        matrices = [p for name, p in self.model.named_parameters()
+                    if p.dim() == 2 and "embed" not in name and "merger" not in name]
+        known = {id(p) for p in matrices}
+        others = [p for p in self.model.parameters() if id(p) not in known] + list(self.heads.parameters())
+        self.muon = Muon(matrices, options.lr)
+        self.adam = torch.optim.AdamW(others, lr=options.adam_lr, betas=(.9, .98), weight_decay=.0)
+        self.averager = Averager(matrices + others, options.processes)
+        self.average = [p.detach().clone() for p in self.model.parameters()]
+        self.rng = random.Random(1000003 * (rank + 1) + self.progress["step"] * 7 + options.seed)
 
-def start_weights(a):
-    cfg = json.load(open(os.path.join(a.start, "config.json")))
-    p = {k: v.float() for k, v in load_file(os.path.join(a.start, "model.safetensors")).items() if k != "lm_head.weight"}
-    p.update(heads(cfg, torch.Generator().manual_seed(1)))
-    state = os.path.join(a.out, "state.safetensors")
-    if a.resume and os.path.exists(state): p.update(load_file(state))
-    return cfg, {k: v.reshape(v.shape).requires_grad_() for k, v in p.items()}
+    def set_learning_rates(self, share: float) -> float:
+        factor = min(1, (self.progress["step"] + 1) / 100) * min(1, (1 - share) / .6)
+        for optimizer, peak in ((self.muon, self.options.lr), (self.adam, self.options.adam_lr)):
+            for group in optimizer.param_groups:
+                group["lr"] = peak * max(.01, factor)
+        return factor
 
-
-def save(a, average, info):
-    save_file({k: v.contiguous() for k, v in average.items()}, os.path.join(a.out, "state.tmp"))
-    os.replace(os.path.join(a.out, "state.tmp"), os.path.join(a.out, "state.safetensors"))
-    json.dump(info, open(os.path.join(a.out, "progress.json"), "w"))
-
-
-def one_step(a, p, cfg, enc, r, stats, seconds, phase_vision, dense_weight):
-    easy = max(0.0, .6 - seconds / (a.easy_minutes * 60 + 1e-9)) if a.easy_minutes else 0.0
-    batch, images, gh, gw = batches.draw_batch(r, a.batch * (2 if phase_vision else 1), VISION_MIX if phase_vision else scenes.MIX, easy)
-    half = {k: v.bfloat16() for k, v in p.items()}
-    merged, deep, hidden = model.vision(half, cfg, model.patches(images), gh, gw)
-    loss = 0
-    if dense_weight > 0: loss = dense_weight * dense_loss(p, merged, hidden, batches.dense_batch(batch, gh, gw), stats)
-    if not phase_vision:
-        answer = answer_loss(half, cfg, merged, deep, batches.text_batch(r, enc, batch, gh, gw, a.questions), stats)
-        stats.add("loss", answer.item())
-        loss = loss + answer
-    loss.backward()
-    return len(batch)
-
-
-def exchange(names, p, world):
-    """Averages the gradients over the processes in one buffer and clips them."""
-    flat = torch.cat([(p[n].grad if p[n].grad is not None else torch.zeros_like(p[n])).flatten() for n in names])
-    if world > 1:
-        dist.all_reduce(flat)
-        flat /= world
-    flat *= min(1.0, 2.0 / (flat.norm().item() + 1e-6))
-    at = 0
-    for n in names:
-        p[n].grad = flat[at:at + p[n].numel()].view_as(p[n])
-        at += p[n].numel()
-
-
-def learning_rate(a, begun, left, step):
-    done = begun / (begun + left)
-    return a.lr * min(1, (step + 1) / a.warmup) * max(.01, min(1, (1 - done) / a.decay))
-
-
-def worker(rank, a):
-    torch.set_num_threads(1)
-    if a.world > 1:
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(a.port))
-        dist.init_process_group("gloo", rank=rank, world_size=a.world, timeout=datetime.timedelta(minutes=20))
-    cfg, p = start_weights(a)
-    enc = batches.Encoder(Tokenizer.from_file(os.path.join(a.start, "tokenizer.json")))
-    opt, average = Optimizer(p), {k: v.detach().clone() for k, v in p.items()}
-    r, stats, seen, step, t0 = random.Random(a.seed * 100 + rank), Stats(), 0, 0, time.time()
-    total, last = seconds_until(a.until), time.time()
-    while True:
-        clock = torch.tensor([time.time() - t0])
-        if a.world > 1: dist.broadcast(clock, 0)
-        seconds = clock.item()
-        if seconds >= total: break
-        vision_only = seconds < a.vision_minutes * 60
-        dense_weight = 1.0 if vision_only else a.dense * max(0, 1 - seconds / total / .8)
-        active = (lambda n: ".visual." in n or n.startswith("head.")) if vision_only else (lambda n: True)
-        seen += one_step(a, p, cfg, enc, r, stats, seconds, vision_only, dense_weight)
-        names = [n for n in p if active(n)]
-        exchange(names, p, a.world)
-        opt.step(learning_rate(a, seconds, total - seconds, step), active)
-        decay = min(a.average, step / (step + 10))
+    def step(self, share: float):
+        """One optimiser step; returns the parts of the loss, the gradient's norm and the learning rate factor."""
+        step = self.progress["step"]
+        factor = self.set_learning_rates(share)
+        batch = data.picture_batch(self.rng, self.encoder, self.options.batch, max(0, .5 - 3 * share))
+        vision_only = share < VISION_FIRST_SHARE and step % 4 != 0
+        loss, parts = step_loss(self.model, self.heads, batch, len(self.encoder.before_image), share, vision_only)
+        if step % CHAT_EVERY == 0:
+            ids, labels = data.chat_batch(self.rng, self.encoder, 8)
+            hidden, _ = self.model(ids, None, 0, 0, 0)
+            loss = loss + .1 * answer_loss(hidden, labels, self.model.model.language_model.embed_tokens.weight)
+        for p in self.averager.parameters:
+            p.grad = None
+        loss.backward()
+        norm = self.averager.run()
+        self.muon.step(self.rank, self.options.processes)
+        self.adam.step()
+        decay = min(.998, (1 + step) / (10 + step))
         with torch.no_grad():
-            for k in names: average[k].lerp_(p[k], 1 - decay)
-        for w in p.values(): w.grad = None
-        step += 1
-        if rank == 0 and step % a.log == 0:
-            print(f"{seconds:6.0f}s step {step} scenes {seen * a.world} ({seen * a.world / seconds:.0f}/s) {stats.line()}", flush=True)
-        if rank == 0 and time.time() - last > 60:
-            last = time.time()
-            save(a, average, dict(step=step, scenes=seen * a.world, seconds=seconds))
-    if rank == 0: save(a, average, dict(step=step, scenes=seen * a.world, seconds=total))
+            torch._foreach_lerp_(self.average, list(self.model.parameters()), 1 - decay)
+        self.progress["step"] += 1
+        self.progress["seen"] += self.options.batch * self.options.processes
+        return {name: value.item() for name, value in parts.items()}, norm, factor
+
+    def save(self, minutes: float, scored: int) -> None:
+        """Scores and writes the averaged weights as bfloat16; the raw ones go to state.pt."""
+        out = self.options.out
+        torch.save({"model": self.model.state_dict(), "heads": self.heads.state_dict(), "progress": self.progress},
+                   os.path.join(out, "state.pt"))
+        raw = [p.detach().clone() for p in self.model.parameters()]
+        with torch.no_grad():
+            for p, average in zip(self.model.parameters(), self.average):
+                p.copy_(average.to(torch.bfloat16).float())
+        scores, misses = lean_answers.score_lean(self.model, self.encoder, scored)
+        print("held out", scores, misses[:4], flush=True)
+        weights = {name: value.to(torch.bfloat16).contiguous() for name, value in self.model.state_dict().items()}
+        save_file(weights, os.path.join(out, "model.safetensors"), metadata={"format": "pt"})
+        with open(os.path.join(out, "training.json"), "w", encoding="utf-8") as file:
+            json.dump({**self.progress, "minutes": minutes, "held_out": scores}, file, indent=1)
+        with torch.no_grad():
+            for p, value in zip(self.model.parameters(), raw):
+                p.copy_(value)
+
+    def run(self) -> None:
+        options, begin = self.options, time.time()
+        last_save, running = begin, {}
+        while True:
+            share = torch.tensor([min(1, (time.time() - begin) / (options.minutes * 60))])
+            if options.processes > 1:
+                dist.broadcast(share, 0)
+            share = share.item()
+            if share >= 1:
+                break
+            parts, norm, factor = self.step(share)
+            for name, value in parts.items():
+                running[name] = running.get(name, value) * .98 + .02 * value
+            seconds, step = time.time() - begin, self.progress["step"]
+            if self.rank == 0 and step % options.log == 0:
+                losses = " ".join(f"{name} {value:.4f}" for name, value in sorted(running.items()))
+                print(f"{seconds:6.0f}s step {step} seen {self.progress['seen']} {losses} grad {norm:.2f} "
+                      f"lr {factor:.3f}", flush=True)
+            if self.rank == 0 and time.time() - last_save > options.every:
+                last_save = time.time()
+                self.save(seconds / 60, 150)
+        if self.rank == 0:
+            self.save((time.time() - begin) / 60, options.scored)
+        if options.processes > 1:
+            dist.barrier()
 
 
-def main():
-    q = argparse.ArgumentParser()
-    q.add_argument("out"); q.add_argument("start"); q.add_argument("--until", required=True)
-    q.add_argument("--vision-minutes", type=float, default=5); q.add_argument("--easy-minutes", type=float, default=4)
-    q.add_argument("--batch", type=int, default=32); q.add_argument("--questions", type=int, default=4)
-    q.add_argument("--lr", type=float, default=3e-3); q.add_argument("--dense", type=float, default=.5)
-    q.add_argument("--warmup", type=int, default=15, help="steps"); q.add_argument("--decay", type=float, default=.7, help="share of the time in which the rate falls")
-    q.add_argument("--average", type=float, default=.95)
-    q.add_argument("--world", type=int, default=2); q.add_argument("--port", type=int, default=29611)
-    q.add_argument("--seed", type=int, default=1); q.add_argument("--log", type=int, default=20); q.add_argument("--resume", action="store_true")
-    a = q.parse_args()
-    os.makedirs(a.out, exist_ok=True)
-    if a.world > 1: mp.spawn(worker, (a,), a.world)
-    else: worker(0, a)
+def worker(rank: int, options) -> None:
+    torch.set_num_threads(1)
+    if options.processes > 1:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(options.port))
+        dist.init_process_group("gloo", rank=rank, world_size=options.processes)
+    Trainer(rank, options).run()
+
+
+def parse_options(arguments=None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out")
+    parser.add_argument("--like", help="checkpoint folder whose configuration and tokenizer are used")
+    parser.add_argument("--minutes", type=float, default=80)
+    parser.add_argument("--batch", type=int, default=24, help="pictures per process and step")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--lr", type=float, default=.02, help="peak learning rate of Muon")
+    parser.add_argument("--adam-lr", type=float, default=2e-3)
+    parser.add_argument("--every", type=float, default=600, help="seconds between checkpoints")
+    parser.add_argument("--scored", type=int, default=600, help="held-out questions after the end")
+    parser.add_argument("--log", type=int, default=50, help="steps between log lines")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--port", type=int, default=29511)
+    parser.add_argument("--resume", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    options = parse_options()
+    os.makedirs(options.out, exist_ok=True)
+    if options.like:
+        for name in COPIED:
+            shutil.copy(os.path.join(options.like, name), options.out)
+    if options.processes == 1:
+        worker(0, options)
+    else:
+        mp.spawn(worker, (options,), options.processes)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ struct DecodeLimits {
   int64_t max_pixels = 100'000'000;
   int64_t max_file_bytes = int64_t{256} << 20;
   // Output and whole-picture buffers of the decoder together (a progressive JPEG keeps all its coefficients).
-  int64_t max_memory_bytes = int64_t{1} << 30;
+  int64_t max_memory_bytes = int64_t{1280} << 20;
 };
 
 // What the header says.
@@ -42,8 +42,8 @@ Result<ImageInfo> ProbeImage(std::span<const std::byte> file, const DecodeLimits
 // First frame or page, upright (EXIF), palettes expanded, 16 bits scaled by 1/257, alpha composed over white,
 // CMYK through its embedded profile or, without one, multiplied out as Pillow does. RGB profiles are ignored
 // as the reference ignores them. A damaged or truncated first frame is an error, never half a picture.
-// Thread-safe; runs on the calling thread alone and uses no memory beyond the picture, one strip and what
-// ImageInfo::decode_bytes says.
+// Thread-safe. Runs on the calling thread (decoders of WebP, HEIC and AVIF may start a helper), touches no
+// disk and uses no more memory than ImageInfo::decode_bytes.
 Result<RgbImage> DecodeImage(std::span<const std::byte> file, const DecodeLimits& limits = {});
 
 }  // namespace saccade

@@ -44,7 +44,7 @@ TEST(DecodeImage, InterlacedPng) {
   const std::vector<uint8_t> pixels = Gradient(61, 47, 3);
   const std::string file = EncodeForTest(pixels, 61, 47, 3, ".png[interlace]");
   SACCADE_ASSERT_OK_AND_ASSIGN(const ImageInfo info, ProbeImage(Bytes(file)));
-  EXPECT_EQ(info.decode_bytes, 61 * 47 * (3 + 4));
+  EXPECT_GE(info.decode_bytes, 61 * 47 * (3 + 4));
   SACCADE_ASSERT_OK_AND_ASSIGN(const RgbImage image, DecodeImage(Bytes(file)));
   EXPECT_EQ(image.pixels, pixels);
 }

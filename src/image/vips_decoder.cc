@@ -61,10 +61,14 @@ Result<std::unique_ptr<VipsDecoder>> VipsDecoder::Open(ImageKind kind, std::span
   SACCADE_RETURN_IF_ERROR(InitImageLibrary());
   std::unique_ptr<VipsDecoder> decoder(new VipsDecoder(kind));
   VipsImage* image = nullptr;
+  // The WebP loader does not work row by row; unless told to use memory, libvips unpacks large ones to a
+  // file.
+  const gboolean in_memory = kind == ImageKind::kWebp ? TRUE : FALSE;
   // libvips does not write through the pointer. Damage that libjpeg only warns about is accepted, as Pillow
   // does; missing data and errors are not.
-  const int failed = LoaderFor(kind)(const_cast<std::byte*>(file.data()), file.size(), &image, "access",
-                                     VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR, nullptr);
+  const int failed =
+      LoaderFor(kind)(const_cast<std::byte*>(file.data()), file.size(), &image, "access",
+                      VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR, "memory", in_memory, nullptr);
   decoder->image_.reset(image);
   if (failed) return decoder->errors_.Damaged();
   return decoder;

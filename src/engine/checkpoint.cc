@@ -32,10 +32,11 @@ Status CheckParts(const Checkpoint& checkpoint) {
   return OkStatus();
 }
 
-void NoteTemplate(Checkpoint& checkpoint) {
-  const TemplateVerdict verdict = RecogniseTemplate(checkpoint.directory);
-  checkpoint.template_known = verdict.known;
-  if (!verdict.known) checkpoint.template_note = verdict.message;
+Status NoteTemplate(Checkpoint& checkpoint) {
+  SACCADE_ASSIGN_OR_RETURN(const TemplateInfo info, RecogniseTemplate(checkpoint.directory));
+  checkpoint.template_known = info.known();
+  if (!info.known()) checkpoint.template_note = info.note;
+  return OkStatus();
 }
 
 void ChooseEndIds(Checkpoint& checkpoint, const GenerationDefaults& defaults, const TokenizerConfig& tokenizer_config) {
@@ -58,7 +59,7 @@ Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelConte
   SACCADE_ASSIGN_OR_RETURN(checkpoint.model,
                            Model::Load(directory, options.text_weights, options.vision_weights, context));
   SACCADE_RETURN_IF_ERROR(CheckParts(checkpoint));
-  NoteTemplate(checkpoint);
+  SACCADE_RETURN_IF_ERROR(NoteTemplate(checkpoint));
   checkpoint.sampling = defaults.sampling;
   ChooseEndIds(checkpoint, defaults, tokenizer_config);
   checkpoint.context_tokens = config.text.max_positions;

@@ -93,7 +93,8 @@ Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkp
                                                         int64_t context_tokens) {
   auto request = std::make_shared<PreparedRequest>();
   request->sampling = ResolveSampling(checkpoint.sampling, input.options);
-  SACCADE_RETURN_IF_ERROR(ValidateSampling(request->sampling));
+  SACCADE_RETURN_IF_ERROR(request->sampling.Validate());
+  SACCADE_ASSIGN_OR_RETURN(request->stop, StopMatcher::Make(input.options.stop));
   SACCADE_ASSIGN_OR_RETURN(const std::vector<int32_t> text, EncodeText(checkpoint, input));
   SACCADE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, PlanTokens(checkpoint, input));
   for (int64_t count : counts) request->image_tokens += count;
@@ -108,7 +109,6 @@ Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkp
                                                                 checkpoint.model->config().vision.merge_size));
   const int64_t room = context_tokens - needed;
   request->max_tokens = input.options.max_tokens ? std::min<int64_t>(*input.options.max_tokens, room) : room;
-  request->stop = input.options.stop;
   request->ignore_eos = input.options.ignore_eos;
   request->top_logprobs = input.options.top_logprobs;
   return request;

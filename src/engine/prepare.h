@@ -19,7 +19,7 @@ struct PreparedRequest {
   std::vector<int64_t> image_starts;  // where each picture stands in the prompt
   SamplingParams sampling;
   int64_t max_tokens = 0;       // at least 1; prompt + max_tokens fits the context
-  std::vector<std::string> stop;
+  StopMatcher stop;             // in its initial state
   bool ignore_eos = false;
   int top_logprobs = -1;
   int64_t image_tokens = 0;

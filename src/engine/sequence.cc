@@ -116,8 +116,9 @@ void Sequence::Sample(std::span<const float> logits) {
   }
   std::optional<TokenLogprob> logprob;
   if (request_->top_logprobs >= 0) {
-    const TokenLogprobs values = ComputeLogprobs(logits, token, request_->top_logprobs);
-    logprob = TokenLogprob{token, values.chosen, values.top};
+    Result<Logprobs> values = ComputeLogprobs(logits, token, request_->top_logprobs);
+    if (!values.ok()) return Fail(values.status());
+    logprob = TokenLogprob{token, values->chosen, std::move(values->top)};
   }
   tokens_.push_back(token);
   ++usage_.completion_tokens;

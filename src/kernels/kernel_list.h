@@ -5,7 +5,7 @@
 
 namespace saccade {
 
-#define SACCADE_GEMM(isa, weights, activations, rows, name) void name(const GemmTile& tile);
+#define SACCADE_GEMM(isa, weights, activations, rows, most_rows, name) void name(const GemmTile& tile);
 #define SACCADE_KERNEL(isa, slot, Args, name) void name(const Args& args);
 #include "kernels/kernels.inc"
 #undef SACCADE_GEMM

@@ -9,9 +9,9 @@ namespace {
 
 KernelSet MakeSet([[maybe_unused]] Isa target) {
   KernelSet set;
-#define SACCADE_GEMM(isa, weights, format, rows, name)                                           \
-  if (Isa::isa <= target) {                                                                      \
-    set.gemm[static_cast<size_t>(WeightType::weights)] = {name, ActivationFormat::format, rows}; \
+#define SACCADE_GEMM(isa, weights, format, rows, most_rows, name)                                           \
+  if (Isa::isa <= target) {                                                                                 \
+    set.gemm[static_cast<size_t>(WeightType::weights)] = {name, ActivationFormat::format, rows, most_rows}; \
   }
 #define SACCADE_KERNEL(isa, slot, Args, name) \
   if (Isa::isa <= target) set.slot = name;
@@ -36,7 +36,7 @@ const KernelSet& KernelsFor(Isa isa) {
 
 std::vector<KernelInfo> AllKernels() {
   return {
-#define SACCADE_GEMM(isa, weights, format, rows, name) {Isa::isa, "gemm " #weights, #name},
+#define SACCADE_GEMM(isa, weights, format, rows, most_rows, name) {Isa::isa, "gemm " #weights, #name},
 #define SACCADE_KERNEL(isa, slot, Args, name) {Isa::isa, #slot, #name},
 #include "kernels/kernels.inc"
 #undef SACCADE_GEMM

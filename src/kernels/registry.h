@@ -15,7 +15,8 @@ namespace saccade {
 struct GemmEntry {
   void (*run)(const GemmTile&) = nullptr;
   ActivationFormat activations = ActivationFormat::kF32;
-  int tile_rows = 0;
+  int tile_rows = 0;  // fastest when there are many
+  int most_rows = 0;  // that one call takes: with few rows, fewer passes over the weights
 };
 
 // The three steps of attention on tiles of one element type.

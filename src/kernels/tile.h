@@ -12,6 +12,10 @@
 #define SACCADE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Forces inlining before the loops over accumulators are unrolled; later is too late for GCC to keep them in
+// registers.
+#define SACCADE_INLINE [[gnu::always_inline]] inline
+
 namespace saccade {
 
 // Columns of the product in one packed block: two 512-bit or four 256-bit vectors of f32.

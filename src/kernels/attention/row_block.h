@@ -9,8 +9,9 @@
 
 namespace saccade {
 
-// Query rows per block: every key and value tile that comes into the L1 cache serves all of them.
-inline constexpr int64_t kAttentionRows = 48;
+// Query rows per block: every key and value tile that comes into the caches serves all of them. 48 was 3 %
+// slower.
+inline constexpr int64_t kAttentionRows = 96;
 
 class RowBlock {
  public:

@@ -6,8 +6,12 @@
 namespace saccade {
 namespace {
 
-// Six rows by two vectors: 12 int32 and 12 f32 accumulators, two vectors of weights, one broadcast.
-constexpr int kRows = 6;
+// Twelve rows by two vectors: 24 int32 accumulators, two vectors of weights, one broadcast. Up to six rows
+// the f32 sums of the tile stay in registers as well; with more they stay in the strip, which is in L1.
+constexpr int kRows = 12;
+constexpr int kRegisterRows = 6;
+// Bytes that weights are asked for ahead of their use.
+constexpr int kPrefetchDistance = 2048;
 
 template <int rows>
 struct Sums {
@@ -15,14 +19,13 @@ struct Sums {
 };
 
 template <int rows>
-inline Sums<rows> LoadSums(const GemmTile& tile) {
+inline Sums<rows> LoadSums(const GemmTile& tile, bool accumulate) {
   Sums<rows> sums;
   SACCADE_UNROLL
   for (int r = 0; r < rows; ++r) {
     SACCADE_UNROLL
     for (int h = 0; h < 2; ++h) {
-      sums.v[r][h] =
-          tile.accumulate ? _mm512_load_ps(tile.c + r * tile.c_stride + 16 * h) : _mm512_setzero_ps();
+      sums.v[r][h] = accumulate ? _mm512_load_ps(tile.c + r * tile.c_stride + 16 * h) : _mm512_setzero_ps();
     }
   }
   return sums;
@@ -37,63 +40,87 @@ inline void StoreSums(const GemmTile& tile, const Sums<rows>& sums) {
   }
 }
 
+// Not __m512i, which GCC holds as eight 64-bit lanes: the conversions around every VPDPBUSD would cost it
+// twelve register copies and as many spills per step.
+using Int32x16 = int __attribute__((vector_size(64)));
+inline __m512i Bits(Int32x16 v) { return reinterpret_cast<__m512i>(v); }
+inline Int32x16 Lanes(__m512i v) { return reinterpret_cast<Int32x16>(v); }
+inline Int32x16 Dot(Int32x16 sum, __m512i b, __m512i x) {
+  return Lanes(_mm512_dpbusd_epi32(Bits(sum), b, x));
+}
+
 template <int rows>
-struct GroupSums {
-  __m512i v[rows][2];
-};
+using GroupSums = Int32x16[rows][2];
 
 // Weights are unsigned (value + 128); starting at -128 * sum(x) takes the offset out again.
 template <int rows>
-inline GroupSums<rows> StartGroup(const int32_t* a) {
-  GroupSums<rows> group;
+SACCADE_INLINE void StartGroup(GroupSums<rows>& group, const int32_t* a) {
   SACCADE_UNROLL
-  for (int r = 0; r < rows; ++r) group.v[r][0] = group.v[r][1] = _mm512_set1_epi32(a[r]);
-  return group;
+  for (int r = 0; r < rows; ++r) group[r][0] = group[r][1] = Lanes(_mm512_set1_epi32(a[r]));
 }
 
 template <int rows>
-inline void Step(GroupSums<rows>& group, const int32_t* codes, __m512i b0, __m512i b1) {
+SACCADE_INLINE void Step(GroupSums<rows>& group, const int32_t* codes, __m512i b0, __m512i b1) {
   SACCADE_UNROLL
   for (int r = 0; r < rows; ++r) {
     const __m512i x = _mm512_set1_epi32(codes[r]);
-    group.v[r][0] = _mm512_dpbusd_epi32(group.v[r][0], b0, x);
-    group.v[r][1] = _mm512_dpbusd_epi32(group.v[r][1], b1, x);
+    group[r][0] = Dot(group[r][0], b0, x);
+    group[r][1] = Dot(group[r][1], b1, x);
   }
 }
 
+inline __m512 Scaled(Int32x16 group, __m512 scale, __m512 x_scale, __m512 sum) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(Bits(group)), _mm512_mul_ps(scale, x_scale), sum);
+}
+
 template <int rows>
-inline void FinishGroup(Sums<rows>& sums, const GroupSums<rows>& group, const int32_t* a,
-                        const char* scales) {
+SACCADE_INLINE void FinishGroup(Sums<rows>& sums, const GroupSums<rows>& group, const int32_t* a,
+                                const char* scales) {
   const __m512i pairs = _mm512_load_si512(scales);
   const __m512 s0 = LowBf16(pairs), s1 = HighBf16(pairs);
   SACCADE_UNROLL
   for (int r = 0; r < rows; ++r) {
     const __m512 x_scale = _mm512_castsi512_ps(_mm512_set1_epi32(a[rows + r]));
-    sums.v[r][0] =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(group.v[r][0]), _mm512_mul_ps(s0, x_scale), sums.v[r][0]);
-    sums.v[r][1] =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(group.v[r][1]), _mm512_mul_ps(s1, x_scale), sums.v[r][1]);
+    sums.v[r][0] = Scaled(group[r][0], s0, x_scale, sums.v[r][0]);
+    sums.v[r][1] = Scaled(group[r][1], s1, x_scale, sums.v[r][1]);
   }
 }
 
+// The same with the sums in the strip.
 template <int rows>
-void TileInt8(const GemmTile& tile) {
-  const auto* a = static_cast<const int32_t*>(tile.a);
-  const auto* b = static_cast<const char*>(tile.b);
-  Sums<rows> sums = LoadSums<rows>(tile);
-  for (int64_t g = 0; g < tile.steps; ++g, a += rows * kInt8GroupWords, b += kInt8GroupBytes) {
-    GroupSums<rows> group = StartGroup<rows>(a);
-    const int32_t* codes = a + 2 * rows;
-    const char* weights = b + kScaleBytes;
-    for (int step = 0; step < kGroupSteps; ++step, codes += rows, weights += 128) {
-      _mm_prefetch(weights + 2048, _MM_HINT_T0);
-      _mm_prefetch(weights + 2112, _MM_HINT_T0);
-      Step<rows>(group, codes, _mm512_load_si512(weights), _mm512_load_si512(weights + 64));
-    }
-    FinishGroup<rows>(sums, group, a, b);
+SACCADE_INLINE void FinishGroup(const GemmTile& tile, bool accumulate, const GroupSums<rows>& group,
+                                const int32_t* a, const char* scales) {
+  const __m512i pairs = _mm512_load_si512(scales);
+  const __m512 s0 = LowBf16(pairs), s1 = HighBf16(pairs);
+  SACCADE_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const __m512 x_scale = _mm512_castsi512_ps(_mm512_set1_epi32(a[rows + r]));
+    float* c = tile.c + r * tile.c_stride;
+    const __m512 c0 = accumulate ? _mm512_load_ps(c) : _mm512_setzero_ps();
+    const __m512 c1 = accumulate ? _mm512_load_ps(c + 16) : _mm512_setzero_ps();
+    _mm512_store_ps(c, Scaled(group[r][0], s0, x_scale, c0));
+    _mm512_store_ps(c + 16, Scaled(group[r][1], s1, x_scale, c1));
   }
-  StoreSums<rows>(tile, sums);
 }
+
+// Two sets of accumulators for even and odd steps: with few rows one set would wait for the latency of
+// VPDPBUSD. Integer sums, so the result is the same.
+template <int rows>
+SACCADE_INLINE void AddGroup(GroupSums<rows>& group, const GroupSums<rows>& other) {
+  SACCADE_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    SACCADE_UNROLL
+    for (int h = 0; h < 2; ++h) group[r][h] += other[r][h];
+  }
+}
+
+// Weights of one step: 32 columns of four unsigned bytes.
+struct Int8Weights {
+  static constexpr int kGroupBytes = kInt8GroupBytes;
+  static constexpr int kStepBytes = 128;
+  static __m512i First(const char* p) { return _mm512_load_si512(p); }
+  static __m512i Second(const char* p) { return _mm512_load_si512(p + 64); }
+};
 
 // The sixteen levels as unsigned bytes, in every 128-bit lane.
 inline __m512i LevelTable() {
@@ -108,38 +135,76 @@ inline __m512i DecodeHigh(__m512i codes, __m512i table) {
   return _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(codes, 4), _mm512_set1_epi8(15)));
 }
 
-template <int rows>
-void TileInt4(const GemmTile& tile) {
-  const auto* a = static_cast<const int32_t*>(tile.a);
-  const auto* b = static_cast<const char*>(tile.b);
-  const __m512i table = LevelTable();
-  Sums<rows> sums = LoadSums<rows>(tile);
-  for (int64_t g = 0; g < tile.steps; ++g, a += rows * kInt8GroupWords, b += kInt4GroupBytes) {
-    GroupSums<rows> group = StartGroup<rows>(a);
-    const int32_t* codes = a + 2 * rows;
-    const char* weights = b + kScaleBytes;
-    for (int step = 0; step < kGroupSteps; ++step, codes += rows, weights += 64) {
-      _mm_prefetch(weights + 2048, _MM_HINT_T0);
-      const __m512i packed = _mm512_load_si512(weights);
-      Step<rows>(group, codes, DecodeLow(packed, table), DecodeHigh(packed, table));
-    }
-    FinishGroup<rows>(sums, group, a, b);
-  }
-  StoreSums<rows>(tile, sums);
+struct Int4Weights {
+  static constexpr int kGroupBytes = kInt4GroupBytes;
+  static constexpr int kStepBytes = 64;
+  static __m512i First(const char* p) { return DecodeLow(_mm512_load_si512(p), LevelTable()); }
+  static __m512i Second(const char* p) { return DecodeHigh(_mm512_load_si512(p), LevelTable()); }
+};
+
+template <class Weights>
+inline void Prefetch(const char* p) {
+  SACCADE_UNROLL
+  for (int i = 0; i < Weights::kStepBytes; i += 64) _mm_prefetch(p + kPrefetchDistance + i, _MM_HINT_T0);
 }
 
-template <int rows>
-void Dispatch(const GemmTile& tile, bool int4) {
+template <class Weights, int rows>
+SACCADE_INLINE void MultiplyGroup(GroupSums<rows>& group, const int32_t* a, const char* b) {
+  StartGroup<rows>(group, a);
+  const int32_t* codes = a + 2 * rows;
+  const char* weights = b + kScaleBytes;
+  if constexpr (rows <= 2) {
+    GroupSums<rows> odd;
+    SACCADE_UNROLL
+    for (int r = 0; r < rows; ++r) odd[r][0] = odd[r][1] = Lanes(_mm512_setzero_si512());
+    for (int step = 0; step < kGroupSteps; step += 2, codes += 2 * rows, weights += 2 * Weights::kStepBytes) {
+      const char* next = weights + Weights::kStepBytes;
+      Prefetch<Weights>(weights);
+      Prefetch<Weights>(next);
+      Step<rows>(group, codes, Weights::First(weights), Weights::Second(weights));
+      Step<rows>(odd, codes + rows, Weights::First(next), Weights::Second(next));
+    }
+    AddGroup<rows>(group, odd);
+  } else {
+    for (int step = 0; step < kGroupSteps; ++step, codes += rows, weights += Weights::kStepBytes) {
+      Prefetch<Weights>(weights);
+      Step<rows>(group, codes, Weights::First(weights), Weights::Second(weights));
+    }
+  }
+}
+
+template <class Weights, int rows>
+void Tile(const GemmTile& tile) {
+  const auto* a = static_cast<const int32_t*>(tile.a);
+  const auto* b = static_cast<const char*>(tile.b);
+  if constexpr (rows <= kRegisterRows) {
+    Sums<rows> sums = LoadSums<rows>(tile, tile.accumulate);
+    for (int64_t g = 0; g < tile.steps; ++g, a += rows * kInt8GroupWords, b += Weights::kGroupBytes) {
+      GroupSums<rows> group;
+      MultiplyGroup<Weights, rows>(group, a, b);
+      FinishGroup<rows>(sums, group, a, b);
+    }
+    StoreSums<rows>(tile, sums);
+  } else {
+    for (int64_t g = 0; g < tile.steps; ++g, a += rows * kInt8GroupWords, b += Weights::kGroupBytes) {
+      GroupSums<rows> group;
+      MultiplyGroup<Weights, rows>(group, a, b);
+      FinishGroup<rows>(tile, tile.accumulate || g > 0, group, a, b);
+    }
+  }
+}
+
+template <class Weights, int rows>
+void Dispatch(const GemmTile& tile) {
   if constexpr (rows > 0) {
-    if (tile.rows == rows) return int4 ? TileInt4<rows>(tile) : TileInt8<rows>(tile);
-    return Dispatch<rows - 1>(tile, int4);
+    return tile.rows == rows ? Tile<Weights, rows>(tile) : Dispatch<Weights, rows - 1>(tile);
   }
 }
 
 }  // namespace
 
-void gemm_int8_int8_6x32_avx512vnni(const GemmTile& tile) { Dispatch<kRows>(tile, false); }
-void gemm_int8_int4_6x32_avx512vnni(const GemmTile& tile) { Dispatch<kRows>(tile, true); }
+void gemm_int8_int8_12x32_avx512vnni(const GemmTile& tile) { Dispatch<Int8Weights, kRows>(tile); }
+void gemm_int8_int4_12x32_avx512vnni(const GemmTile& tile) { Dispatch<Int4Weights, kRows>(tile); }
 
 void decode_int4_avx512vnni(const BlockDecoding& block) {
   const auto* source = static_cast<const char*>(block.int4);

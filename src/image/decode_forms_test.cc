@@ -123,8 +123,8 @@ TEST(DecodeImage, RefusesSamplesNoPictureForPeopleHas) {
 TEST(DecodeImage, FirstPageOfATiffAndFirstFrameOfAnAnimation) {
   // A "toilet roll" of three pages of 8 rows.
   const std::vector<uint8_t> pixels = Gradient(16, 24, 3);
-  for (const char* suffix :
-       {".tiff[page-height=8]", ".webp[page-height=8,lossless]", ".gif[page-height=8]"}) {
+  for (const char* suffix : {".tiff[page-height=8]", ".tiff[bigtiff,page-height=8]",
+                             ".webp[page-height=8,lossless]", ".gif[page-height=8]"}) {
     const std::string file = EncodeForTest(pixels, 16, 24, 3, suffix);
     if (file.empty()) continue;
     SACCADE_ASSERT_OK_AND_ASSIGN(const ImageInfo info, ProbeImage(Bytes(file)));

@@ -103,7 +103,44 @@ std::optional<HeaderPeek> PeekJpeg(std::span<const std::byte> file) {
   return peek;
 }
 
+// The two byte orders and the two offset widths of TIFF.
+class TiffReader {
+ public:
+  explicit TiffReader(std::span<const std::byte> file)
+      : file_(file), little_endian_(ReadLittleEndian(file, 0, 1) == 'I'), big_tiff_(Read(2, 2) == 43) {}
+
+  uint64_t FirstDirectory() const { return big_tiff_ ? Offset(8) : Offset(4); }
+  // Zero at the end of the chain and for anything outside the file.
+  uint64_t DirectoryAfter(uint64_t directory) const {
+    const uint64_t entries = big_tiff_ ? Offset(directory) : Read(directory, 2);
+    if (entries > file_.size()) return 0;
+    return big_tiff_ ? Offset(directory + 8 + 20 * entries) : Offset(directory + 2 + 12 * entries);
+  }
+
+ private:
+  uint64_t Read(uint64_t at, int count) const {
+    return little_endian_ ? ReadLittleEndian(file_, at, count) : ReadBigEndian(file_, at, count);
+  }
+  uint64_t Offset(uint64_t at) const {
+    if (!big_tiff_) return Read(at, 4);
+    const uint64_t first = Read(at, 4), second = Read(at + 4, 4);
+    return little_endian_ ? second << 32 | first : first << 32 | second;
+  }
+
+  std::span<const std::byte> file_;
+  bool little_endian_, big_tiff_;
+};
+
 }  // namespace
+
+int64_t CountTiffPages(std::span<const std::byte> file, int64_t at_most) {
+  const TiffReader tiff(file);
+  int64_t pages = 0;
+  for (uint64_t at = tiff.FirstDirectory(); at != 0 && at < file.size() && pages <= at_most; ++pages) {
+    at = tiff.DirectoryAfter(at);
+  }
+  return pages;
+}
 
 std::optional<HeaderPeek> PeekHeader(ImageKind kind, std::span<const std::byte> file) {
   switch (kind) {

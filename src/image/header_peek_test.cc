@@ -66,5 +66,26 @@ TEST(PeekHeader, MarkersInsideSegmentsAreNotScans) {
   EXPECT_EQ(PeekHeader(ImageKind::kJpeg, Bytes(file))->width, 320);
 }
 
+// Directories of no entries, each pointing to the next; the last to `end`.
+std::string TiffChain(int pages, uint32_t end) {
+  std::string file = "II*\0\x08\0\0\0"s;
+  for (int i = 0; i < pages; ++i) {
+    const uint32_t next = i + 1 < pages ? static_cast<uint32_t>(file.size()) + 6 : end;
+    file += std::string(2, '\0');
+    for (int shift = 0; shift < 32; shift += 8) file += static_cast<char>(next >> shift & 255);
+  }
+  return file;
+}
+
+TEST(CountTiffPages, StopsAtTheEndAtALoopAndAtNonsense) {
+  EXPECT_EQ(CountTiffPages(Bytes(GoldenFile("images/tiff_lzw.tiff")), 100), 1);
+  EXPECT_EQ(CountTiffPages(Bytes(TiffChain(7, 0)), 100), 7);
+  EXPECT_EQ(CountTiffPages(Bytes(TiffChain(7, 8)), 100), 101);
+  EXPECT_EQ(CountTiffPages(Bytes(TiffChain(7, 0xfffffff0)), 100), 7);
+  EXPECT_EQ(CountTiffPages({}, 100), 0);
+  EXPECT_THAT(ProbeImage(Bytes(TiffChain(10001, 0))),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("more than 10000 pages")));
+}
+
 }  // namespace
 }  // namespace saccade

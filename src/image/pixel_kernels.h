@@ -1,4 +1,4 @@
-// The inner loops of this layer, and their implementations. Plain data only: ISA files include this header.
+// The inner loops of this layer, and their implementations.
 #pragma once
 
 #include <cstddef>

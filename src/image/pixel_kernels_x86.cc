@@ -1,10 +1,14 @@
 // The loops with AVX2: 16-bit multiply-adds over pairs of taps, byte shuffles. Bit-equal with the plain ones.
+// The functions carry their instruction set themselves, so that nothing else in this file can be compiled for
+// it.
 #include "image/pixel_kernels.h"
 
-#if defined(__AVX2__)
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>
+
+#define SACCADE_AVX2 __attribute__((target("avx2")))
 
 namespace saccade {
 namespace {
@@ -16,7 +20,7 @@ uint8_t RoundAndClamp(int32_t sum, int precision) {
 
 // Four taps of one pixel at a time: lane 0 holds taps 0 and 1, lane 1 taps 2 and 3, as 16-bit pairs per
 // channel, so that one multiply-add sums a pair. Reads 16 bytes for the 12 it uses.
-__m256i FourTaps(const uint8_t* pixel, const int16_t* weights) {
+SACCADE_AVX2 __m256i FourTaps(const uint8_t* pixel, const int16_t* weights) {
   const __m256i pick = _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1,  //
                                         6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
   const __m256i spread = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
@@ -26,7 +30,7 @@ __m256i FourTaps(const uint8_t* pixel, const int16_t* weights) {
                            _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(four), spread));
 }
 
-void FilterRow(const uint8_t* source, const FilterView& filter, uint8_t* out) {
+SACCADE_AVX2 void FilterRow(const uint8_t* source, const FilterView& filter, uint8_t* out) {
   const __m128i half = _mm_set1_epi32(1 << (filter.precision - 1));
   const __m128i shift = _mm_cvtsi32_si128(filter.precision);
   for (int i = 0; i < filter.outputs; ++i, out += 3) {
@@ -49,7 +53,7 @@ struct Sums {
   __m256i part[4];
 };
 
-void AddRowPair(__m256i a, __m256i b, __m256i weights, Sums& sums) {
+SACCADE_AVX2 void AddRowPair(__m256i a, __m256i b, __m256i weights, Sums& sums) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
   const __m256i pairs[4] = {_mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero),
@@ -59,10 +63,12 @@ void AddRowPair(__m256i a, __m256i b, __m256i weights, Sums& sums) {
   }
 }
 
-__m256i Load(const uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
+SACCADE_AVX2 __m256i Load(const uint8_t* bytes) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
+}
 
-void BlendBlock(const uint8_t* const* rows, const int16_t* weights, int count, int precision, size_t at,
-                uint8_t* out) {
+SACCADE_AVX2 void BlendBlock(const uint8_t* const* rows, const int16_t* weights, int count, int precision,
+                             size_t at, uint8_t* out) {
   const __m256i half = _mm256_set1_epi32(1 << (precision - 1));
   Sums sums = {{half, half, half, half}};
   int k = 0;
@@ -91,8 +97,8 @@ void BlendBytes(const uint8_t* const* rows, const int16_t* weights, int count, i
   }
 }
 
-void BlendRows(const uint8_t* const* rows, const int16_t* weights, int count, int precision, size_t bytes,
-               uint8_t* out) {
+SACCADE_AVX2 void BlendRows(const uint8_t* const* rows, const int16_t* weights, int count, int precision,
+                            size_t bytes, uint8_t* out) {
   constexpr size_t kBlock = 32;
   if (bytes < kBlock) return BlendBytes(rows, weights, count, precision, bytes, out);
   for (size_t at = 0; at + kBlock <= bytes; at += kBlock) {
@@ -107,13 +113,13 @@ struct SplitMasks {
   __m128i part[3];
 };
 
-__m128i Gather(const __m128i (&bytes)[3], const SplitMasks& masks) {
+SACCADE_AVX2 __m128i Gather(const __m128i (&bytes)[3], const SplitMasks& masks) {
   return _mm_or_si128(
       _mm_or_si128(_mm_shuffle_epi8(bytes[0], masks.part[0]), _mm_shuffle_epi8(bytes[1], masks.part[1])),
       _mm_shuffle_epi8(bytes[2], masks.part[2]));
 }
 
-void SplitSixteen(const uint8_t* source, uint8_t* red, size_t plane) {
+SACCADE_AVX2 void SplitSixteen(const uint8_t* source, uint8_t* red, size_t plane) {
   const SplitMasks masks[3] = {{{_mm_setr_epi8(0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1),
                                  _mm_setr_epi8(-1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14, -1, -1, -1, -1, -1),
                                  _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 4, 7, 10, 13)}},
@@ -131,7 +137,7 @@ void SplitSixteen(const uint8_t* source, uint8_t* red, size_t plane) {
   }
 }
 
-void CutPatch(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch) {
+SACCADE_AVX2 void CutPatch(const uint8_t* source, size_t row_bytes, size_t patch_size, uint8_t* patch) {
   const size_t plane = patch_size * patch_size;
   for (size_t y = 0; y < patch_size; ++y, source += row_bytes, patch += patch_size) {
     size_t x = 0;

@@ -5,11 +5,10 @@ const url = (path) => new URL(path, document.baseURI);
 
 // What went wrong, as the page explains it: `kind` is network, broken, input, tooLarge, busy, starting or server.
 export class ApiError extends Error {
-  constructor(kind, message = '', {param = null, retryAfter = null} = {}) {
+  constructor(kind, message = '', retryAfter = null) {
     super(message);
     this.kind = kind;
-    this.param = param;
-    this.retryAfter = retryAfter;
+    this.retryAfter = retryAfter;  // seconds
   }
 }
 
@@ -22,13 +21,13 @@ function kindOf(status) {
 
 async function errorFrom(response) {
   const retryAfter = Number(response.headers.get('retry-after')) || null;
-  let error = {};
+  let message = '';
   try {
-    error = (await response.json()).error ?? {};
+    message = (await response.json()).error?.message ?? '';
   } catch {
     // A proxy may have answered with something else.
   }
-  return new ApiError(kindOf(response.status), error.message ?? '', {param: error.param ?? null, retryAfter});
+  return new ApiError(kindOf(response.status), message, retryAfter);
 }
 
 // 'ready', 'loading' or 'offline'.
@@ -61,30 +60,11 @@ export async function samples() {
   }
 }
 
-const isChinese = (text) => /[\u4e00-\u9fff]/.test(text);
-
-// questions.json may be a list of {image|file|picture, question|questions} or an object by file name; questions may
-// be a string, a list, or an object by language. All become {en: [...], zh: [...]}.
-function questionsFor(name, source) {
-  const found = {en: [], zh: []};
-  const add = (value) => {
-    if (typeof value === 'string') found[isChinese(value) ? 'zh' : 'en'].push(value);
-    else if (Array.isArray(value)) value.forEach(add);
-    else if (value && typeof value === 'object') {
-      if ('question' in value) add(value.question);
-      else for (const key of ['en', 'zh', 'questions']) if (key in value) add(value[key]);
-    }
-  };
-  if (Array.isArray(source)) {
-    for (const entry of source) {
-      const file = String(entry?.image ?? entry?.file ?? entry?.picture ?? '').split('/').pop();
-      if (file === name) add(entry.questions ?? entry);
-    }
-  } else if (source && typeof source === 'object') {
-    if (Array.isArray(source.pictures)) return questionsFor(name, source.pictures);
-    add(source[name] ?? source[name.replace(/\.\w+$/, '')]);
-  }
-  return found;
+// examples/questions.json is a list of {file, question_en, question_zh, ...}, several per picture.
+function questionsFor(name, list) {
+  const entries = (Array.isArray(list) ? list : []).filter((entry) => entry.file === name);
+  const texts = (key) => entries.map((entry) => entry[key]).filter((text) => typeof text === 'string');
+  return {en: texts('question_en'), zh: texts('question_zh')};
 }
 
 export async function samplePicture(sample) {

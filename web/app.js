@@ -70,14 +70,17 @@ function follow(change) {
 
 function start(text) {
   if (running) return;
-  const fresh = pictures.items.filter((item) => !item.sent);
-  for (const item of fresh) item.sent = true;
-  const turn = new Turn(text, fresh, pictures.shown);
-  turns.push(turn);
-  log.append(turn.element);
   question.value = '';
   growQuestion();
   showNotice('');
+  begin(text, pictures.items.filter((item) => !item.sent), pictures.shown);
+}
+
+function begin(text, fresh, shown) {
+  for (const item of fresh) item.sent = true;
+  const turn = new Turn(text, fresh, shown);
+  turns.push(turn);
+  log.append(turn.element);
   pictures.refresh();
   log.scrollTop = log.scrollHeight;
   run(turn);
@@ -101,7 +104,9 @@ async function run(turn) {
   } finally {
     clearInterval(clock);
     running = null;
-    refresh();
+    // Pictures of a question without an answer belong to the next one, and may be removed.
+    if (!turn.usable) for (const item of turn.pictures) item.sent = false;
+    pictures.refresh();
   }
 }
 
@@ -114,15 +119,12 @@ function explain(turn, error) {
   if (!(error instanceof api.ApiError)) console.error(error);
   const text = t(ERROR_TEXTS[error.kind] ?? 'errServer');
   let detail = error.message ?? '';
-  if (error.param && !detail.includes(error.param)) detail += ` (${error.param})`;
   if (error.retryAfter) detail = `${detail} ${t('retryIn', {n: error.retryAfter})}`.trim();
   turn.fail(text, detail, () => {
+    if (running) return;
     turn.element.remove();
     turns = turns.filter((other) => other !== turn);
-    const again = new Turn(turn.question, turn.pictures, turn.shown);
-    turns.push(again);
-    log.append(again.element);
-    if (running === null) run(again);
+    begin(turn.question, turn.pictures.filter((item) => !item.sent && pictures.items.includes(item)), turn.shown);
   });
   if (error.kind === 'network') watchServer();
 }

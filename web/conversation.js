@@ -12,7 +12,11 @@ function div(className, ...children) {
   return made;
 }
 
-const seconds = (ms) => (ms < 9950 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000));
+// "52 ms", "3.1 s", "48 s"
+function duration(ms) {
+  if (ms < 1000) return t('millis', {n: Math.round(ms)});
+  return t('seconds', {n: ms < 9950 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)});
+}
 
 // One question with the pictures that came with it, and its answer.
 export class Turn {
@@ -113,12 +117,13 @@ export class Turn {
     const total = performance.now() - this.started;
     if (usage) {
       parts.push(t('figTokens', {n: usage.completion_tokens}));
-      if (timings?.decode > 0 && usage.completion_tokens > 1) {
-        parts.push(t('figRate', {n: ((usage.completion_tokens * 1000) / timings.decode).toFixed(1)}));
+      // The first token belongs to the prompt's time, and the rate of a few tokens says nothing.
+      if (timings?.decode > 0 && usage.completion_tokens >= 8) {
+        parts.push(t('figRate', {n: (((usage.completion_tokens - 1) * 1000) / timings.decode).toFixed(1)}));
       }
     }
-    if (timings?.first_token > 0) parts.push(t('figFirst', {n: seconds(timings.first_token)}));
-    parts.push(t('figTotal', {n: seconds(total)}));
+    if (timings?.first_token > 0) parts.push(t('figFirst', {n: duration(timings.first_token)}));
+    parts.push(t('figTotal', {n: duration(total)}));
     const details = usage?.prompt_tokens_details;
     if (details?.image_tokens) parts.push(t('figImage', {n: details.image_tokens}));
     if (details?.cached_tokens) parts.push(t('figCached', {n: details.cached_tokens}));

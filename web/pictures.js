@@ -41,7 +41,7 @@ export class Pictures {
     this.refresh();
   }
 
-  // Pictures that are part of an earlier question stay: the conversation refers to them.
+  // Only offered for pictures that no answered question refers to.
   remove(item) {
     this.items = this.items.filter((other) => other !== item);
     URL.revokeObjectURL(item.url);

@@ -133,7 +133,7 @@ constexpr ChatField kFields[] = {
      StoreStop},
     {{.name = "n",
       .type = FieldType::kInt,
-      .help = "answers per request; only 1 is supported so far",
+      .help = "answers per request; only 1 is possible so far",
       .min = 1,
       .max = 1}},
     {{.name = "logprobs", .type = FieldType::kBool, .help = "log probabilities of the answer's tokens"},

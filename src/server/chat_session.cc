@@ -167,7 +167,7 @@ void ChatSession::OnFinished(const FinishedEvent& finished) {
 
 void ChatSession::OnFailed(const Status& status) {
   ended_ = true;
-  metrics_.CountRefused(StatusCodeName(status.code()));
+  if (status.code() != StatusCode::kCancelled) metrics_.CountRefused(StatusCodeName(status.code()));
   exchange_->Annotate("error", std::string(StatusCodeName(status.code())));
   if (!stream_begun_) {
     exchange_->Send(ErrorReply(status));

@@ -24,12 +24,12 @@ std::string_view ErrorType(int http_status) {
 }
 
 std::string Body(int http_status, std::string_view code, std::string_view message, std::string_view param) {
-  const Json body = {{"error",
-                      {{"message", message},
-                       {"type", ErrorType(http_status)},
-                       {"param", param.empty() ? Json(nullptr) : Json(param)},
-                       {"code", code}}}};
-  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson body = {{"error",
+                             {{"message", message},
+                              {"type", ErrorType(http_status)},
+                              {"param", param.empty() ? OrderedJson(nullptr) : OrderedJson(param)},
+                              {"code", code}}}};
+  return body.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // OpenAI clients look for this code by name.

@@ -42,6 +42,10 @@ Result<tcp::endpoint> Resolve(net::io_context& io, const std::string& host, int 
   if (error || found.empty()) {
     return InvalidArgument("cannot listen on host \"{}\": {}", host, error.message());
   }
+  // "localhost" often stands for both; what people type next is 127.0.0.1.
+  for (const auto& entry : found) {
+    if (entry.endpoint().address().is_v4()) return entry.endpoint();
+  }
   return found.begin()->endpoint();
 }
 

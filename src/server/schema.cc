@@ -74,6 +74,7 @@ bool HasType(FieldType type, const OrderedJson& value) {
 
 std::string RangeText(const FieldSpec& spec) {
   const bool low = spec.min != kNoMin, high = spec.max != kNoMax;
+  if (low && spec.min == spec.max) return fmt::format(", and only {} is possible so far", spec.min);
   if (low && high) return fmt::format(" from {} to {}", spec.min, spec.max);
   if (low) return fmt::format(" of at least {}", spec.min);
   if (high) return fmt::format(" of at most {}", spec.max);

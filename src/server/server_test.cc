@@ -425,6 +425,36 @@ TEST_F(ServerTest, MetricsCount) {
   }
 }
 
+TEST_F(ServerTest, ClientsThatDisconnectAtAnyMomentLeaveNothingBehind) {
+  StartServer([](FakeRun& run) {
+    for (int i = 0; i < 20 && !run.WaitForCancel(milliseconds(1)); ++i) run.Text("piece ");
+    run.Finish(run.cancelled() ? FinishReason::kCancelled : FinishReason::kStop);
+  });
+  std::vector<std::future<void>> clients;
+  for (int c = 0; c < 8; ++c) {
+    clients.push_back(std::async(std::launch::async, [&, c] {
+      for (int i = 0; i < 15; ++i) {
+        TestClient client(server_->port());
+        const std::string& body = i % 2 == 0 ? kHello : kStream;
+        // From the middle of the header to the end of the answer.
+        const int moment = (i * 8 + c) % 5;
+        if (moment == 0) client.Send("POST " + kChat + " HTTP/1.1\r\nHo");
+        if (moment == 1)
+          client.Send("POST " + kChat + " HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{");
+        if (moment >= 2) client.SendPost(kChat, body);
+        if (moment >= 3) client.ReadHead();
+        if (moment == 4) client.ReadBytes(200);
+      }
+    }));
+  }
+  for (auto& client : clients) client.get();
+  EXPECT_TRUE(Eventually([&] { return backend_->Stats().running == 0; }));
+  TestClient client(server_->port());
+  EXPECT_TRUE(Eventually(
+      [&] { return client.Get("/metrics").body.find("saccade_http_connections 1\n") != std::string::npos; }));
+  EXPECT_EQ(Ask(kHello).status, 200);
+}
+
 TEST_F(ServerTest, ManyAnswersAtOnce) {
   StartServer(SayHello);
   std::vector<std::future<int>> clients;

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kPassBytes = int64_t{8} << 20;
 // Converted activations that one task multiplies with a block of weights, to stay in a 1 MB L2 beside the
 // block.
-constexpr int64_t kRowBlockBytes = int64_t{448} << 10;
+constexpr int64_t kRowBlockBytes = int64_t{640} << 10;
 constexpr int64_t kMaxRowBlock = 384;
 // Bytes of a weight block that all tiles of a row block pass over before the next ones. They stay in L2, from
 // which one stream with prefetching keeps up; blocks of 16 KB for L1 were 3-5 % slower on Zen 4 because of

@@ -10,8 +10,9 @@ namespace {
 // the f32 sums of the tile stay in registers as well; with more they stay in the strip, which is in L1.
 constexpr int kRows = 12;
 constexpr int kRegisterRows = 6;
-// Bytes that weights are asked for ahead of their use.
-constexpr int kPrefetchDistance = 2048;
+// Bytes that weights are asked for ahead of their use. With one or two rows the hardware prefetcher alone
+// reached 82-90 % of the read bandwidth on Zen 4 and prefetching cost 10 %; with more rows it gains 10-25 %.
+constexpr int kPrefetchDistance = 4096;
 
 template <int rows>
 struct Sums {
@@ -143,7 +144,7 @@ struct Int4Weights {
 };
 
 template <class Weights>
-inline void Prefetch(const char* p) {
+SACCADE_INLINE void Prefetch(const char* p) {  // GCC drops calls that only prefetch
   SACCADE_UNROLL
   for (int i = 0; i < Weights::kStepBytes; i += 64) _mm_prefetch(p + kPrefetchDistance + i, _MM_HINT_T0);
 }
@@ -159,8 +160,6 @@ SACCADE_INLINE void MultiplyGroup(GroupSums<rows>& group, const int32_t* a, cons
     for (int r = 0; r < rows; ++r) odd[r][0] = odd[r][1] = Lanes(_mm512_setzero_si512());
     for (int step = 0; step < kGroupSteps; step += 2, codes += 2 * rows, weights += 2 * Weights::kStepBytes) {
       const char* next = weights + Weights::kStepBytes;
-      Prefetch<Weights>(weights);
-      Prefetch<Weights>(next);
       Step<rows>(group, codes, Weights::First(weights), Weights::Second(weights));
       Step<rows>(odd, codes + rows, Weights::First(next), Weights::Second(next));
     }

@@ -5,8 +5,8 @@
 namespace saccade {
 namespace {
 
-// Anonymous mappings: zeroed, lazily resident, given back to the system when freed. Large ones are sized to whole
-// huge pages and ask for them (a no-op where transparent huge pages are off).
+// Anonymous mappings: zeroed, lazily resident, given back to the system when freed. Large ones are sized to
+// whole huge pages and ask for them (a no-op where transparent huge pages are off).
 size_t MappedBytes(size_t size) {
   const size_t unit = size >= AlignedBuffer::kHugePageBytes ? AlignedBuffer::kHugePageBytes : size_t{4096};
   return (size + unit - 1) / unit * unit;
@@ -15,7 +15,8 @@ size_t MappedBytes(size_t size) {
 // mmap only promises 4 KiB alignment: map more and cut the ends off.
 void* MapAligned(size_t bytes, size_t alignment) {
   const size_t padded = bytes + alignment;
-  void* raw = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* raw =
+      mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   auto* begin = static_cast<std::byte*>(raw);
   const size_t head = (alignment - reinterpret_cast<size_t>(begin) % alignment) % alignment;

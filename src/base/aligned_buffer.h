@@ -6,8 +6,9 @@
 
 namespace saccade {
 
-// Owns `size` zeroed bytes aligned to 64 (2 MiB from kHugePageBytes up, where huge pages are requested). Pages
-// are not resident before they are touched. Allocation failure yields an empty buffer with ok() == false.
+// Owns `size` zeroed bytes aligned to 64 (2 MiB from kHugePageBytes up, where huge pages are requested).
+// Pages are not resident before they are touched. Allocation failure yields an empty buffer with ok() ==
+// false.
 class AlignedBuffer {
  public:
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
@@ -34,7 +35,8 @@ class AlignedBuffer {
   size_t size_ = 0;
 };
 
-// A float array that only ever grows; its content is lost when it does. For activations reused step after step.
+// A float array that only ever grows; its content is lost when it does. For activations reused step after
+// step.
 class GrowingFloats {
  public:
   // At least `count` floats; nullptr when memory is exhausted. data() is what the last Reserve returned.

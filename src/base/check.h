@@ -1,5 +1,6 @@
 // Assertions for bugs, never for input: no byte from outside may be able to trip one. SACCADE_CHECK stays in
-// every build; SACCADE_DCHECK only where SACCADE_CHECKS is set (presets dev, tsan, relcheck) or NDEBUG is not.
+// every build; SACCADE_DCHECK only where SACCADE_CHECKS is set (presets dev, tsan, relcheck) or NDEBUG is
+// not.
 #pragma once
 
 #include <string_view>

@@ -62,10 +62,13 @@ TEST(DetectIsa, AgreesWithTheKernel) {
     if (line.rfind("flags", 0) == 0) flags = line + " ";
   }
   if (flags.empty()) GTEST_SKIP() << "no flags line in /proc/cpuinfo";
-  const auto has = [&flags](const std::string& name) { return flags.find(" " + name + " ") != std::string::npos; };
+  const auto has = [&flags](const std::string& name) {
+    return flags.find(" " + name + " ") != std::string::npos;
+  };
   EXPECT_EQ(DetectIsa() >= Isa::kAvx2, has("avx2") && has("fma") && has("f16c") && has("bmi2"));
   if (DetectIsa() >= Isa::kAvx2) {
-    EXPECT_EQ(DetectIsa() >= Isa::kAvx512, has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl"));
+    EXPECT_EQ(DetectIsa() >= Isa::kAvx512,
+              has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl"));
   }
   if (DetectIsa() >= Isa::kAvx512Vnni) {
     EXPECT_TRUE(has("avx512_vnni"));

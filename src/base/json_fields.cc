@@ -5,7 +5,8 @@
 namespace saccade {
 
 JsonFields::JsonFields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {
-  if (!object_.is_object()) Fail(InvalidArgument("{} is not an object", path_.empty() ? "the document" : path_));
+  if (!object_.is_object())
+    Fail(InvalidArgument("{} is not an object", path_.empty() ? "the document" : path_));
 }
 
 std::string JsonFields::Name(std::string_view name) const {
@@ -69,7 +70,8 @@ std::string JsonFields::String(std::string_view name, std::optional<std::string>
   return value->get<std::string>();
 }
 
-std::vector<int64_t> JsonFields::IntList(std::string_view name, int64_t min, int64_t max, size_t max_entries) {
+std::vector<int64_t> JsonFields::IntList(std::string_view name, int64_t min, int64_t max,
+                                         size_t max_entries) {
   const Json* value = Require(name, false);
   if (value == nullptr) return {};
   std::vector<int64_t> list;
@@ -80,12 +82,14 @@ std::vector<int64_t> JsonFields::IntList(std::string_view name, int64_t min, int
     if (good) list.push_back(entry.get<int64_t>());
   }
   if (!good) {
-    Fail(InvalidArgument("{} must be a list of at most {} whole numbers from {} to {}", Name(name), max_entries, min, max));
+    Fail(InvalidArgument("{} must be a list of at most {} whole numbers from {} to {}", Name(name),
+                         max_entries, min, max));
   }
   return list;
 }
 
-std::vector<double> JsonFields::NumberList(std::string_view name, size_t entries, std::vector<double> fallback) {
+std::vector<double> JsonFields::NumberList(std::string_view name, size_t entries,
+                                           std::vector<double> fallback) {
   const Json* value = Require(name, true);
   if (value == nullptr) return fallback;
   std::vector<double> list;

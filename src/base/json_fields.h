@@ -22,7 +22,8 @@ class JsonFields {
   JsonFields(const Json& object, std::string path);
 
   // Required when `fallback` is not given. null counts as absent.
-  int64_t Int(std::string_view name, int64_t min, int64_t max, std::optional<int64_t> fallback = std::nullopt);
+  int64_t Int(std::string_view name, int64_t min, int64_t max,
+              std::optional<int64_t> fallback = std::nullopt);
   double Number(std::string_view name, double min, double max, std::optional<double> fallback = std::nullopt);
   bool Bool(std::string_view name, bool fallback);
   std::string String(std::string_view name, std::optional<std::string> fallback = std::nullopt);

@@ -4,18 +4,30 @@ namespace saccade {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "ok";
-    case StatusCode::kInvalidArgument: return "invalid_argument";
-    case StatusCode::kUnsupported: return "unsupported";
-    case StatusCode::kTooLarge: return "too_large";
-    case StatusCode::kUnauthenticated: return "unauthenticated";
-    case StatusCode::kNotFound: return "not_found";
-    case StatusCode::kResourceExhausted: return "resource_exhausted";
-    case StatusCode::kUnavailable: return "unavailable";
-    case StatusCode::kInsufficientStorage: return "insufficient_storage";
-    case StatusCode::kDeadlineExceeded: return "deadline_exceeded";
-    case StatusCode::kCancelled: return "cancelled";
-    case StatusCode::kInternal: return "internal";
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kInvalidArgument:
+      return "invalid_argument";
+    case StatusCode::kUnsupported:
+      return "unsupported";
+    case StatusCode::kTooLarge:
+      return "too_large";
+    case StatusCode::kUnauthenticated:
+      return "unauthenticated";
+    case StatusCode::kNotFound:
+      return "not_found";
+    case StatusCode::kResourceExhausted:
+      return "resource_exhausted";
+    case StatusCode::kUnavailable:
+      return "unavailable";
+    case StatusCode::kInsufficientStorage:
+      return "insufficient_storage";
+    case StatusCode::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case StatusCode::kCancelled:
+      return "cancelled";
+    case StatusCode::kInternal:
+      return "internal";
   }
   return "unknown";
 }

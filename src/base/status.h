@@ -64,9 +64,9 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return {}; }
 
-#define SACCADE_STATUS_FACTORY(Name)                                             \
-  template <class... Args>                                                      \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {             \
+#define SACCADE_STATUS_FACTORY(Name)                                                \
+  template <class... Args>                                                          \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {                 \
     return {StatusCode::k##Name, fmt::format(format, std::forward<Args>(args)...)}; \
   }
 SACCADE_STATUS_FACTORY(InvalidArgument)
@@ -86,7 +86,7 @@ SACCADE_STATUS_FACTORY(Internal)
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}       // NOLINT: implicit by design
+  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}         // NOLINT: implicit by design
   Result(Status status) : state_(std::in_place_index<0>, std::move(status)) {}  // NOLINT: implicit by design
 
   bool ok() const { return state_.index() == 1; }
@@ -115,12 +115,13 @@ class [[nodiscard]] Result {
 #define SACCADE_CONCAT(a, b) SACCADE_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expression` (a Status) is an error.
-#define SACCADE_RETURN_IF_ERROR(expression)               \
-  do {                                                    \
+#define SACCADE_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                           \
     if (::saccade::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
-// Declares or assigns `target` from a Result, or returns its Status: SACCADE_ASSIGN_OR_RETURN(auto x, Make());
+// Declares or assigns `target` from a Result, or returns its Status: SACCADE_ASSIGN_OR_RETURN(auto x,
+// Make());
 #define SACCADE_ASSIGN_OR_RETURN(target, expression) \
   SACCADE_ASSIGN_OR_RETURN_IMPL(SACCADE_CONCAT(result_, __LINE__), target, expression)
 #define SACCADE_ASSIGN_OR_RETURN_IMPL(result, target, expression) \

@@ -25,14 +25,14 @@ MATCHER_P2(FailsWith, code, message_matcher, "") {
 
 }  // namespace saccade::testing
 
-#define SACCADE_EXPECT_OK(expression)                                   \
-  do {                                                                  \
-    const auto& outcome_ = (expression);                                \
+#define SACCADE_EXPECT_OK(expression)                                                \
+  do {                                                                               \
+    const auto& outcome_ = (expression);                                             \
     EXPECT_TRUE(outcome_.ok()) << ::saccade::testing::AsStatus(outcome_).ToString(); \
   } while (false)
-#define SACCADE_ASSERT_OK(expression)                                   \
-  do {                                                                  \
-    const auto& outcome_ = (expression);                                \
+#define SACCADE_ASSERT_OK(expression)                                                \
+  do {                                                                               \
+    const auto& outcome_ = (expression);                                             \
     ASSERT_TRUE(outcome_.ok()) << ::saccade::testing::AsStatus(outcome_).ToString(); \
   } while (false)
 // Declares `target` from a Result in a test, or fails the test with the reason.

@@ -10,8 +10,8 @@ namespace saccade {
 namespace {
 
 // How long a worker polls before it sleeps. Layers of one step follow each other within a few microseconds;
-// a futex wake costs about 5-50 us on a virtual machine, so short gaps are bridged by spinning. Polling yields
-// the core when the machine is oversubscribed.
+// a futex wake costs about 5-50 us on a virtual machine, so short gaps are bridged by spinning. Polling
+// yields the core when the machine is oversubscribed.
 constexpr int kSpinIterations = 4000;
 constexpr int kSpinsBetweenYields = 256;
 
@@ -35,7 +35,8 @@ void PinCurrentThread(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // best effort: a mask may have changed meanwhile
+  pthread_setaffinity_np(pthread_self(), sizeof(set),
+                         &set);  // best effort: a mask may have changed meanwhile
 }
 
 }  // namespace

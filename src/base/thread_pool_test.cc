@@ -13,7 +13,8 @@ TEST(ThreadPool, RunsOnEveryWorkerOnce) {
   for (int threads : {1, 2, 3, 8}) {
     ThreadPool pool(threads);
     std::vector<std::atomic<int>> calls(static_cast<size_t>(threads));
-    for (int round = 0; round < 200; ++round) pool.Run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
+    for (int round = 0; round < 200; ++round)
+      pool.Run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
     for (const auto& count : calls) EXPECT_EQ(count, 200);
   }
 }
@@ -39,7 +40,8 @@ TEST(ThreadPool, WorkersSleepWhenIdle) {
     return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
            static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
   };
-  // Let the spinning end: CPU time of this process stops growing. 0.2 s of wall time would be 0.6 s of spinning.
+  // Let the spinning end: CPU time of this process stops growing. 0.2 s of wall time would be 0.6 s of
+  // spinning.
   const auto wait = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
   wait(100);
   const double before = cpu_seconds();

@@ -62,7 +62,8 @@ void WalkUp(const fs::path& mount, const std::string& group, Reader&& read) {
 void ReadV2(const fs::path& mount, const std::string& group, CgroupLimits& limits) {
   WalkUp(mount, group, [&](const fs::path& directory) {
     if (auto line = ReadFirstLine(directory / "cpu.max")) TakeSmaller(limits.cpus, ParseCpuMax(*line));
-    if (auto line = ReadFirstLine(directory / "memory.max")) TakeSmaller(limits.memory_bytes, ParseBytes(*line));
+    if (auto line = ReadFirstLine(directory / "memory.max"))
+      TakeSmaller(limits.memory_bytes, ParseBytes(*line));
   });
 }
 
@@ -76,7 +77,8 @@ void ReadV1(const fs::path& cgroup_root, const std::string& controllers, const s
       WalkUp(cgroup_root / mount, group, [&](const fs::path& directory) {
         const auto quota = ReadFirstLine(directory / "cpu.cfs_quota_us");
         const auto period = ReadFirstLine(directory / "cpu.cfs_period_us");
-        if (quota && period && quota->front() != '-') TakeSmaller(limits.cpus, ParseCpuMax(*quota + " " + *period));
+        if (quota && period && quota->front() != '-')
+          TakeSmaller(limits.cpus, ParseCpuMax(*quota + " " + *period));
       });
     }
   }

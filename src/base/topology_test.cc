@@ -13,7 +13,9 @@ namespace fs = std::filesystem;
 // A fake root with proc/self/cgroup and limit files.
 class FakeRoot {
  public:
-  explicit FakeRoot(const std::string& name) : path_(fs::path(::testing::TempDir()) / name) { fs::remove_all(path_); }
+  explicit FakeRoot(const std::string& name) : path_(fs::path(::testing::TempDir()) / name) {
+    fs::remove_all(path_);
+  }
   ~FakeRoot() { fs::remove_all(path_); }
   FakeRoot& File(const std::string& name, const std::string& content) {
     fs::create_directories((path_ / name).parent_path());

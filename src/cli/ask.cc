@@ -1,4 +1,6 @@
 // saccade ask FILE... "question": one question about some pictures, answered on the terminal.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <condition_variable>
 #include <cstdio>
@@ -6,8 +8,6 @@
 #include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
-
-#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/commands.h"
@@ -68,7 +68,8 @@ class Answer {
   void ShowProgress(const ProgressEvent& progress) {
     if (!show_progress_) return;
     switch (progress.stage) {
-      case ProgressEvent::Stage::kQueued: return;
+      case ProgressEvent::Stage::kQueued:
+        return;
       case ProgressEvent::Stage::kVision:
         fmt::print(stderr, "\r\033[Kreading the picture {}/{}", progress.done, progress.total);
         break;
@@ -119,7 +120,8 @@ Result<ChatInput> MakeInput(const AskOptions& options, const PixelLimits& defaul
     const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
     picture.bytes = std::make_shared<const std::vector<std::byte>>(data, data + bytes.size());
     if (options.min_pixels || options.max_pixels) {
-      picture.limits = PixelLimits{options.min_pixels.value_or(defaults.min_pixels), options.max_pixels.value_or(defaults.max_pixels)};
+      picture.limits = PixelLimits{options.min_pixels.value_or(defaults.min_pixels),
+                                   options.max_pixels.value_or(defaults.max_pixels)};
     }
     input.pictures.push_back(std::move(picture));
     content.push_back({{"type", "image"}, {"image", options.arguments[i]}});
@@ -136,7 +138,8 @@ Result<ChatInput> MakeInput(const AskOptions& options, const PixelLimits& defaul
 // Names the file instead of its number in errors of Prepare ("pictures[0]").
 Status NameThePicture(Status status, const AskOptions& options) {
   size_t index = 0;
-  if (std::sscanf(status.param().c_str(), "pictures[%zu]", &index) != 1 || index + 1 >= options.arguments.size()) {
+  if (std::sscanf(status.param().c_str(), "pictures[%zu]", &index) != 1 ||
+      index + 1 >= options.arguments.size()) {
     return status;
   }
   return Status(status.code(), fmt::format("{}: {}", options.arguments[index], status.message()));
@@ -152,9 +155,12 @@ void PrintJson(const Answer& answer, double load_ms) {
                    {"image_tokens", usage.image_tokens},
                    {"completion_tokens", usage.completion_tokens}};
   const auto round = [](double ms) { return std::round(ms * 100) / 100; };
-  json["timings_ms"] = {{"load", round(load_ms)},           {"decode_image", round(timings.decode_image)},
-                        {"resize", round(timings.resize)},  {"vision", round(timings.vision)},
-                        {"prefill", round(timings.prefill)}, {"decode", round(timings.decode)}};
+  json["timings_ms"] = {{"load", round(load_ms)},
+                        {"decode_image", round(timings.decode_image)},
+                        {"resize", round(timings.resize)},
+                        {"vision", round(timings.vision)},
+                        {"prefill", round(timings.prefill)},
+                        {"decode", round(timings.decode)}};
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -167,8 +173,8 @@ Status Ask(const AskOptions& options) {
   if (!request.ok()) return NameThePicture(std::move(request).status(), options);
   Answer answer(!options.json);
   SACCADE_ASSIGN_OR_RETURN(const Engine::RequestId id, engine->Submit(*request, [&answer](Event event) {
-                             answer.OnEvent(std::move(event));
-                           }));
+    answer.OnEvent(std::move(event));
+  }));
   answer.Wait([&] { engine->Cancel(id); });
   SACCADE_RETURN_IF_ERROR(answer.status());
   if (options.json) {
@@ -181,14 +187,23 @@ Status Ask(const AskOptions& options) {
 }
 
 void AddGenerationOptions(CLI::App& command, GenerationOptions& generation) {
-  command.add_option("--max-tokens", generation.max_tokens, "Most tokens of the answer")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--temperature", generation.temperature, "0 always takes the likeliest token")->check(CLI::Range(0.0, 100.0));
-  command.add_option("--top-p", generation.top_p, "Sample from the likeliest tokens that together reach this")->check(CLI::Range(0.0, 1.0));
-  command.add_option("--top-k", generation.top_k, "Sample from so many likeliest tokens; 0 means all")->check(CLI::Range(0, 1 << 24));
-  command.add_option("--min-p", generation.min_p, "Drop tokens less likely than this part of the likeliest")->check(CLI::Range(0.0, 1.0));
-  command.add_option("--repetition-penalty", generation.repetition_penalty, "Above 1 discourages repetition")->check(CLI::Range(0.01, 100.0));
-  command.add_option("--presence-penalty", generation.presence_penalty, "Above 0 discourages tokens already used");
-  command.add_option("--frequency-penalty", generation.frequency_penalty, "Above 0 discourages tokens by how often they were used");
+  command.add_option("--max-tokens", generation.max_tokens, "Most tokens of the answer")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--temperature", generation.temperature, "0 always takes the likeliest token")
+      ->check(CLI::Range(0.0, 100.0));
+  command
+      .add_option("--top-p", generation.top_p, "Sample from the likeliest tokens that together reach this")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--top-k", generation.top_k, "Sample from so many likeliest tokens; 0 means all")
+      ->check(CLI::Range(0, 1 << 24));
+  command.add_option("--min-p", generation.min_p, "Drop tokens less likely than this part of the likeliest")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--repetition-penalty", generation.repetition_penalty, "Above 1 discourages repetition")
+      ->check(CLI::Range(0.01, 100.0));
+  command.add_option("--presence-penalty", generation.presence_penalty,
+                     "Above 0 discourages tokens already used");
+  command.add_option("--frequency-penalty", generation.frequency_penalty,
+                     "Above 0 discourages tokens by how often they were used");
   command.add_option("--seed", generation.seed, "The same seed gives the same text");
   command.add_option("--stop", generation.stop, "Text that ends the answer (repeatable)");
   command.add_flag("--ignore-eos", generation.ignore_eos, "Go on to --max-tokens whatever the model says");
@@ -199,13 +214,18 @@ void AddGenerationOptions(CLI::App& command, GenerationOptions& generation) {
 void AddAskCommand(CLI::App& program, Command& chosen) {
   auto options = std::make_shared<AskOptions>();
   CLI::App* command = program.add_subcommand("ask", "Ask a question about pictures");
-  command->add_option("arguments", options->arguments, "Picture files (- for standard input), then the question")->required();
+  command
+      ->add_option("arguments", options->arguments, "Picture files (- for standard input), then the question")
+      ->required();
   options->model.AddTo(*command);
   AddGenerationOptions(*command, options->generation);
   command->add_option("--system", options->system, "System prompt");
-  command->add_option("--min-pixels", options->min_pixels, "Enlarge pictures to at least so many pixels")->check(CLI::Range(int64_t{1}, kMaxResizedPixels));
-  command->add_option("--max-pixels", options->max_pixels, "Shrink pictures to at most so many pixels")->check(CLI::Range(int64_t{1}, kMaxResizedPixels));
-  command->add_flag("--json", options->json, "Print one JSON object with text, usage and timings instead of streaming");
+  command->add_option("--min-pixels", options->min_pixels, "Enlarge pictures to at least so many pixels")
+      ->check(CLI::Range(int64_t{1}, kMaxResizedPixels));
+  command->add_option("--max-pixels", options->max_pixels, "Shrink pictures to at most so many pixels")
+      ->check(CLI::Range(int64_t{1}, kMaxResizedPixels));
+  command->add_flag("--json", options->json,
+                    "Print one JSON object with text, usage and timings instead of streaming");
   command->callback([options, &chosen] {
     chosen = [options] {
       CatchInterrupts();

@@ -24,10 +24,11 @@ int64_t WeightBytes(const ModelConfig& config, WeightType type) {
   const VisionConfig& vision = config.vision;
   const auto packed = [type](int64_t n, int64_t k) { return static_cast<int64_t>(PackedBytes(type, n, k)); };
   const int64_t q = int64_t{text.q_heads} * text.head_dim, kv = int64_t{text.kv_heads} * text.head_dim;
-  const int64_t layer = packed(q + 2 * kv, text.hidden) + packed(text.hidden, q) + 2 * packed(text.intermediate, text.hidden) +
-                        packed(text.hidden, text.intermediate);
+  const int64_t layer = packed(q + 2 * kv, text.hidden) + packed(text.hidden, q) +
+                        2 * packed(text.intermediate, text.hidden) + packed(text.hidden, text.intermediate);
   const int64_t block = packed(3 * vision.hidden, vision.hidden) + packed(vision.hidden, vision.hidden) +
-                        packed(vision.intermediate, vision.hidden) + packed(vision.hidden, vision.intermediate);
+                        packed(vision.intermediate, vision.hidden) +
+                        packed(vision.hidden, vision.intermediate);
   const int64_t merged = vision.hidden * vision.merged_patches();
   const int64_t merger = packed(merged, merged) + packed(vision.out_hidden, merged);
   return text.layers * layer + packed(text.vocab, text.hidden) + vision.depth * block +
@@ -42,14 +43,21 @@ nlohmann::ordered_json Describe(const ModelConfig& config, Isa isa) {
   json["parameters"] = {{"text", config.TextParameters()},
                         {"vision", config.VisionParameters()},
                         {"total", config.TextParameters() + config.VisionParameters()}};
-  json["text"] = {{"layers", config.text.layers},       {"hidden", config.text.hidden},
-                  {"intermediate", config.text.intermediate}, {"q_heads", config.text.q_heads},
-                  {"kv_heads", config.text.kv_heads},   {"head_dim", config.text.head_dim},
-                  {"vocab", config.text.vocab},         {"tied_head", config.text.tied_head},
+  json["text"] = {{"layers", config.text.layers},
+                  {"hidden", config.text.hidden},
+                  {"intermediate", config.text.intermediate},
+                  {"q_heads", config.text.q_heads},
+                  {"kv_heads", config.text.kv_heads},
+                  {"head_dim", config.text.head_dim},
+                  {"vocab", config.text.vocab},
+                  {"tied_head", config.text.tied_head},
                   {"max_positions", config.text.max_positions}};
-  json["vision"] = {{"layers", config.vision.depth},    {"hidden", config.vision.hidden},
-                    {"intermediate", config.vision.intermediate}, {"heads", config.vision.heads},
-                    {"head_dim", config.vision.head_dim()}, {"patch_size", config.vision.patch_size},
+  json["vision"] = {{"layers", config.vision.depth},
+                    {"hidden", config.vision.hidden},
+                    {"intermediate", config.vision.intermediate},
+                    {"heads", config.vision.heads},
+                    {"head_dim", config.vision.head_dim()},
+                    {"patch_size", config.vision.patch_size},
                     {"deepstack_layers", config.vision.deepstack_layers}};
   nlohmann::ordered_json weights;
   for (WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4}) {
@@ -68,23 +76,28 @@ nlohmann::ordered_json Describe(const ModelConfig& config, Isa isa) {
 }
 
 void PrintForPeople(const nlohmann::ordered_json& json, const std::string& folder) {
-  const auto mib = [](const nlohmann::ordered_json& bytes) { return static_cast<double>(bytes.get<int64_t>()) / (1 << 20); };
-  fmt::print("{}\n  {}: {:.2f} million weights ({:.2f} text, {:.2f} vision)\n", folder, json["model_type"].get<std::string>(),
-             json["parameters"]["total"].get<double>() / 1e6, json["parameters"]["text"].get<double>() / 1e6,
+  const auto mib = [](const nlohmann::ordered_json& bytes) {
+    return static_cast<double>(bytes.get<int64_t>()) / (1 << 20);
+  };
+  fmt::print("{}\n  {}: {:.2f} million weights ({:.2f} text, {:.2f} vision)\n", folder,
+             json["model_type"].get<std::string>(), json["parameters"]["total"].get<double>() / 1e6,
+             json["parameters"]["text"].get<double>() / 1e6,
              json["parameters"]["vision"].get<double>() / 1e6);
   const auto& text = json["text"];
   fmt::print("  text:    {} layers, hidden {}, MLP {}, {} query and {} KV heads of {}, vocabulary {}{}\n",
-             text["layers"].get<int>(), text["hidden"].get<int>(), text["intermediate"].get<int>(), text["q_heads"].get<int>(),
-             text["kv_heads"].get<int>(), text["head_dim"].get<int>(), text["vocab"].get<int>(),
-             text["tied_head"].get<bool>() ? ", tied head" : "");
+             text["layers"].get<int>(), text["hidden"].get<int>(), text["intermediate"].get<int>(),
+             text["q_heads"].get<int>(), text["kv_heads"].get<int>(), text["head_dim"].get<int>(),
+             text["vocab"].get<int>(), text["tied_head"].get<bool>() ? ", tied head" : "");
   const auto& vision = json["vision"];
   fmt::print("  vision:  {} layers, hidden {}, MLP {}, {} heads of {}\n", vision["layers"].get<int>(),
              vision["hidden"].get<int>(), vision["intermediate"].get<int>(), vision["heads"].get<int>(),
              vision["head_dim"].get<int>());
   fmt::print("  weights: ");
-  for (const auto& [type, bytes] : json["weight_bytes"].items()) fmt::print(" {} {:.0f} MiB ", type, mib(bytes));
+  for (const auto& [type, bytes] : json["weight_bytes"].items())
+    fmt::print(" {} {:.0f} MiB ", type, mib(bytes));
   fmt::print("\n  KV cache per 1000 tokens: ");
-  for (const auto& [type, bytes] : json["kv_bytes_per_token"].items()) fmt::print(" {} {:.1f} MiB ", type, 1000 * mib(bytes));
+  for (const auto& [type, bytes] : json["kv_bytes_per_token"].items())
+    fmt::print(" {} {:.1f} MiB ", type, 1000 * mib(bytes));
   fmt::print("\n  kernels: {} on {}\n", json["isa"].get<std::string>(), json["processor"].get<std::string>());
 }
 

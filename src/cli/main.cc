@@ -4,7 +4,8 @@
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App program("Saccade answers questions about pictures with Qwen3-VL models on ordinary CPUs.", "saccade");
+  CLI::App program("Saccade answers questions about pictures with Qwen3-VL models on ordinary CPUs.",
+                   "saccade");
   program.set_version_flag("--version", SACCADE_VERSION);
   program.require_subcommand(1);
   saccade::Command chosen;

@@ -10,16 +10,22 @@ namespace saccade {
 namespace fs = std::filesystem;
 
 void ModelOptions::AddTo(CLI::App& command) {
-  command.add_option("-m,--model", model, "Checkpoint folder (Hugging Face layout); without it the bundled model");
+  command.add_option("-m,--model", model,
+                     "Checkpoint folder (Hugging Face layout); without it the bundled model");
   command.add_option("--weights", weights, "Weights of the text decoder: auto, f32, bf16, int8 or int4")
       ->capture_default_str();
-  command.add_option("--vision-weights", vision_weights, "Weights of the vision tower: auto, f32, bf16, int8 or int4")
+  command
+      .add_option("--vision-weights", vision_weights,
+                  "Weights of the vision tower: auto, f32, bf16, int8 or int4")
       ->capture_default_str();
   command.add_option("--kv", kv, "Keys and values in the cache: f32, bf16 or int8")->capture_default_str();
-  command.add_option("--threads", threads, "Compute threads; 0 means one per physical core inside the CPU quota")
+  command
+      .add_option("--threads", threads, "Compute threads; 0 means one per physical core inside the CPU quota")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command.add_option("--kv-tokens", kv_tokens, "Tokens that the KV cache holds for all requests; 0 means automatic")
+  command
+      .add_option("--kv-tokens", kv_tokens,
+                  "Tokens that the KV cache holds for all requests; 0 means automatic")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
       ->capture_default_str();
 }

@@ -28,7 +28,8 @@ struct ModelOptions {
 // share/saccade/models/demo beside the installed binary.
 Result<std::filesystem::path> ResolveModel(const std::string& model);
 
-// Parsed weight and cache types. "auto" is bf16 where the processor multiplies bf16, else f32 for small models.
+// Parsed weight and cache types. "auto" is bf16 where the processor multiplies bf16, else f32 for small
+// models.
 struct WeightChoice {
   WeightType text = WeightType::kBf16, vision = WeightType::kBf16;
   KvType kv = KvType::kBf16;

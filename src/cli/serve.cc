@@ -1,9 +1,9 @@
 // saccade serve: the HTTP server with the page and the OpenAI API.
+#include <poll.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <thread>
-
-#include <poll.h>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -30,10 +30,12 @@ std::string Url(const ServeOptions& options, int port) {
 }
 
 void PrintWelcome(const std::string& url, const Checkpoint& checkpoint) {
-  fmt::print("Saccade is ready with {} (loaded in {:.1f} s): open {} or try\n", checkpoint.name, checkpoint.load_ms / 1000, url);
-  fmt::print("  curl {}/v1/chat/completions -H 'Content-Type: application/json' -d "
-             "'{{\"model\": \"default\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello\"}}]}}'\n",
-             url);
+  fmt::print("Saccade is ready with {} (loaded in {:.1f} s): open {} or try\n", checkpoint.name,
+             checkpoint.load_ms / 1000, url);
+  fmt::print(
+      "  curl {}/v1/chat/completions -H 'Content-Type: application/json' -d "
+      "'{{\"model\": \"default\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello\"}}]}}'\n",
+      url);
   std::fflush(stdout);
 }
 
@@ -64,12 +66,14 @@ Status Serve(const ServeOptions& options) {
   EngineOptions engine_options = MakeEngineOptions(options.model, choice);
   engine_options.max_running = options.max_running;
   engine_options.max_waiting = options.max_waiting;
-  SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> started, Engine::Start(std::move(checkpoint), engine_options));
+  SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> started,
+                           Engine::Start(std::move(checkpoint), engine_options));
   const std::shared_ptr<Engine> engine = std::move(started);
   server->SetBackend(MakeEngineBackend(engine));
   PrintWelcome(Url(options, server->port()), engine->checkpoint());
   WaitForInterrupt();
-  fmt::print(stderr, "saccade: stopping; running answers may finish for {} s (interrupt again to stop at once)\n",
+  fmt::print(stderr,
+             "saccade: stopping; running answers may finish for {} s (interrupt again to stop at once)\n",
              options.drain_seconds);
   DrainServer(*server, options.drain_seconds);
   return OkStatus();
@@ -83,10 +87,20 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
   options->model.AddTo(*command);
   HttpServerOptions& http = options->server.http;
   command->add_option("--host", http.host, "Address to listen on")->capture_default_str();
-  command->add_option("--port", http.port, "Port to listen on; 0 takes a free one")->check(CLI::Range(0, 65535))->capture_default_str();
-  command->add_option("--max-running", options->max_running, "Answers that are generated together")->check(CLI::Range(1, 1024))->capture_default_str();
-  command->add_option("--max-waiting", options->max_waiting, "Requests that may wait; more get 429")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  command->add_option("--drain-seconds", options->drain_seconds, "How long running answers may go on after SIGTERM")->check(CLI::Range(0, 86400))->capture_default_str();
+  command->add_option("--port", http.port, "Port to listen on; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--max-running", options->max_running, "Answers that are generated together")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--max-waiting", options->max_waiting, "Requests that may wait; more get 429")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--drain-seconds", options->drain_seconds,
+                   "How long running answers may go on after SIGTERM")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
   command->callback([options, &chosen] {
     chosen = [options] {
       CatchInterrupts();

@@ -1,4 +1,6 @@
 // saccade trace MODEL --chat chat.json --out FILE: the tensors of every stage of one conversation.
+#include "engine/trace.h"
+
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"
@@ -7,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/model_options.h"
-#include "engine/trace.h"
 
 namespace saccade {
 namespace {
@@ -18,8 +19,8 @@ struct TraceOptions {
   int64_t max_tokens = 48;
 };
 
-// chat.json: {"messages": [{"role", "content": [{"type": "image", "image": "path"}, {"type": "text", "text"}]}]}.
-// Paths are relative to the working folder.
+// chat.json: {"messages": [{"role", "content": [{"type": "image", "image": "path"}, {"type": "text",
+// "text"}]}]}. Paths are relative to the working folder.
 Result<ChatInput> ReadChat(const std::string& path) {
   SACCADE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 64 << 20));
   SACCADE_ASSIGN_OR_RETURN(OrderedJson json, ParseOrderedJson(text));
@@ -28,7 +29,8 @@ Result<ChatInput> ReadChat(const std::string& path) {
   for (const ContentPart* image : input.conversation.Images()) {
     SACCADE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(image->source, int64_t{256} << 20));
     const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-    input.pictures.push_back({std::make_shared<const std::vector<std::byte>>(data, data + bytes.size()), std::nullopt});
+    input.pictures.push_back(
+        {std::make_shared<const std::vector<std::byte>>(data, data + bytes.size()), std::nullopt});
   }
   return input;
 }
@@ -40,7 +42,8 @@ Status RunTrace(const TraceOptions& options) {
   SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
   ThreadPool pool(options.model.threads > 0 ? options.model.threads : DetectTopology().ComputeThreads());
   KernelContext context(pool, isa);
-  SACCADE_ASSIGN_OR_RETURN(const Trace trace, TraceConversation(*checkpoint, input, options.max_tokens, choice.kv, context));
+  SACCADE_ASSIGN_OR_RETURN(const Trace trace,
+                           TraceConversation(*checkpoint, input, options.max_tokens, choice.kv, context));
   return WriteTrace(options.out, trace);
 }
 
@@ -53,7 +56,9 @@ void AddTraceCommand(CLI::App& program, Command& chosen) {
   command->add_option("checkpoint", options->model.model, "Checkpoint folder; without it the bundled model");
   command->add_option("--chat", options->chat, "JSON file with \"messages\"")->required();
   command->add_option("--out", options->out, "safetensors file to write")->required();
-  command->add_option("--max-tokens", options->max_tokens, "Greedy steps")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  command->add_option("--max-tokens", options->max_tokens, "Greedy steps")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   command->callback([options, &chosen] { chosen = [options] { return Report(RunTrace(*options)); }; });
 }
 

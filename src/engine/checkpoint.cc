@@ -10,19 +10,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts must belong together: a folder mixed from two checkpoints is refused here instead of answering nonsense.
+// The parts must belong together: a folder mixed from two checkpoints is refused here instead of answering
+// nonsense.
 Status CheckParts(const Checkpoint& checkpoint) {
   const ModelConfig& config = checkpoint.model->config();
   const PreprocessorConfig& pictures = checkpoint.preprocessor;
   if (pictures.patch_size != config.vision.patch_size || pictures.merge_size != config.vision.merge_size ||
       pictures.temporal_patch_size != config.vision.temporal_patch_size) {
     return InvalidArgument(
-        "preprocessor_config.json cuts pictures into patches of {} merged by {}, but config.json expects {} merged by {}",
+        "preprocessor_config.json cuts pictures into patches of {} merged by {}, but config.json expects {} "
+        "merged by {}",
         pictures.patch_size, pictures.merge_size, config.vision.patch_size, config.vision.merge_size);
   }
   if (checkpoint.tokenizer.vocab_size() > config.text.vocab) {
-    return InvalidArgument("tokenizer.json has {} tokens but config.json only {}", checkpoint.tokenizer.vocab_size(),
-                           config.text.vocab);
+    return InvalidArgument("tokenizer.json has {} tokens but config.json only {}",
+                           checkpoint.tokenizer.vocab_size(), config.text.vocab);
   }
   SACCADE_ASSIGN_OR_RETURN(const ChatMarks marks, FindChatMarks(checkpoint.tokenizer));
   if (marks.image_pad != config.image_token) {
@@ -39,10 +41,12 @@ Status NoteTemplate(Checkpoint& checkpoint) {
   return OkStatus();
 }
 
-void ChooseEndIds(Checkpoint& checkpoint, const GenerationDefaults& defaults, const TokenizerConfig& tokenizer_config) {
+void ChooseEndIds(Checkpoint& checkpoint, const GenerationDefaults& defaults,
+                  const TokenizerConfig& tokenizer_config) {
   checkpoint.end_ids = defaults.end_ids;
   if (!checkpoint.end_ids.empty()) return;
-  for (const std::string& token : {tokenizer_config.end_token, std::string("<|im_end|>"), std::string("<|endoftext|>")}) {
+  for (const std::string& token :
+       {tokenizer_config.end_token, std::string("<|im_end|>"), std::string("<|endoftext|>")}) {
     if (token.empty()) continue;
     if (const auto id = checkpoint.tokenizer.IdOf(token)) checkpoint.end_ids.push_back(*id);
   }
@@ -54,7 +58,8 @@ Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelConte
   SACCADE_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(directory));
   SACCADE_ASSIGN_OR_RETURN(checkpoint.tokenizer, Tokenizer::Load(directory / "tokenizer.json"));
   SACCADE_ASSIGN_OR_RETURN(checkpoint.preprocessor, LoadPreprocessorConfig(directory));
-  SACCADE_ASSIGN_OR_RETURN(const GenerationDefaults defaults, LoadGenerationDefaults(directory, config.text.vocab));
+  SACCADE_ASSIGN_OR_RETURN(const GenerationDefaults defaults,
+                           LoadGenerationDefaults(directory, config.text.vocab));
   SACCADE_ASSIGN_OR_RETURN(const TokenizerConfig tokenizer_config, LoadTokenizerConfig(directory));
   SACCADE_ASSIGN_OR_RETURN(checkpoint.model,
                            Model::Load(directory, options.text_weights, options.vision_weights, context));
@@ -71,8 +76,8 @@ Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelConte
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& directory, const LoadOptions& options,
-                                                           ThreadPool& pool) {
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& directory,
+                                                           const LoadOptions& options, ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
   KernelContext context(pool, isa);
@@ -81,7 +86,8 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& direc
   checkpoint->name = fs::absolute(directory).lexically_normal().filename().string();
   if (checkpoint->name.empty()) checkpoint->name = fs::absolute(directory).parent_path().filename().string();
   SACCADE_RETURN_IF_ERROR(LoadParts(*checkpoint, options, context));
-  checkpoint->load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  checkpoint->load_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
 }
 

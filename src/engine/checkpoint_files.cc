@@ -40,7 +40,8 @@ Result<PreprocessorConfig> ParsePreprocessor(const Json& json) {
   PreprocessorConfig config;
   config.patch_size = static_cast<int>(fields.Int("patch_size", 1, 256, config.patch_size));
   config.merge_size = static_cast<int>(fields.Int("merge_size", 1, 256, config.merge_size));
-  config.temporal_patch_size = static_cast<int>(fields.Int("temporal_patch_size", 1, 256, config.temporal_patch_size));
+  config.temporal_patch_size =
+      static_cast<int>(fields.Int("temporal_patch_size", 1, 256, config.temporal_patch_size));
   ReadLimits(fields, config.limits);
   const std::vector<double> mean = fields.NumberList("image_mean", 3, {0.5, 0.5, 0.5});
   const std::vector<double> deviation = fields.NumberList("image_std", 3, {0.5, 0.5, 0.5});
@@ -58,17 +59,20 @@ Result<GenerationDefaults> ParseGeneration(const Json& json, int64_t vocab) {
   GenerationDefaults defaults;
   SamplingParams& sampling = defaults.sampling;
   const bool do_sample = fields.Bool("do_sample", false);
-  sampling.temperature = do_sample ? static_cast<float>(fields.Number("temperature", 0, kMaxPenalty, 1.0)) : 0.0F;
+  sampling.temperature =
+      do_sample ? static_cast<float>(fields.Number("temperature", 0, kMaxPenalty, 1.0)) : 0.0F;
   sampling.top_k = static_cast<int>(fields.Int("top_k", 0, vocab, 0));
   sampling.top_p = static_cast<float>(fields.Number("top_p", 0, 1, 1.0));
   sampling.min_p = static_cast<float>(fields.Number("min_p", 0, 1, 0.0));
   sampling.repetition_penalty = static_cast<float>(fields.Number("repetition_penalty", 0, kMaxPenalty, 1.0));
-  sampling.presence_penalty = static_cast<float>(fields.Number("presence_penalty", -kMaxPenalty, kMaxPenalty, 0.0));
+  sampling.presence_penalty =
+      static_cast<float>(fields.Number("presence_penalty", -kMaxPenalty, kMaxPenalty, 0.0));
   const auto end = json.is_object() ? json.find("eos_token_id") : json.end();
   if (end != json.end() && end->is_number()) {
     defaults.end_ids.push_back(static_cast<int32_t>(fields.Int("eos_token_id", 0, vocab - 1)));
   } else if (fields.Has("eos_token_id")) {
-    for (int64_t id : fields.IntList("eos_token_id", 0, vocab - 1, 64)) defaults.end_ids.push_back(static_cast<int32_t>(id));
+    for (int64_t id : fields.IntList("eos_token_id", 0, vocab - 1, 64))
+      defaults.end_ids.push_back(static_cast<int32_t>(id));
   }
   SACCADE_RETURN_IF_ERROR(fields.status());
   return defaults;

@@ -15,8 +15,8 @@
 namespace saccade {
 namespace {
 
-// 64 tokens of 2B are 7 MiB of bf16 keys and values: small enough that a short answer wastes little, large enough
-// that attention streams whole pages.
+// 64 tokens of 2B are 7 MiB of bf16 keys and values: small enough that a short answer wastes little, large
+// enough that attention streams whole pages.
 constexpr int kPageTokens = 64;
 
 // Without a setting: room for four average conversations, but no more than an eighth of the memory.
@@ -165,7 +165,8 @@ class Engine::Impl {
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::Start(std::shared_ptr<const Checkpoint> checkpoint, EngineOptions options) {
+Result<std::unique_ptr<Engine>> Engine::Start(std::shared_ptr<const Checkpoint> checkpoint,
+                                              EngineOptions options) {
   SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
   const Topology topology = DetectTopology();
   if (options.threads <= 0) options.threads = topology.ComputeThreads();
@@ -174,7 +175,9 @@ Result<std::unique_ptr<Engine>> Engine::Start(std::shared_ptr<const Checkpoint> 
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
-Result<std::shared_ptr<PreparedRequest>> Engine::Prepare(const ChatInput& input) const { return impl_->Prepare(input); }
+Result<std::shared_ptr<PreparedRequest>> Engine::Prepare(const ChatInput& input) const {
+  return impl_->Prepare(input);
+}
 
 RequestUsage Engine::Cost(const PreparedRequest& request) {
   RequestUsage usage;

@@ -18,11 +18,11 @@
 namespace saccade {
 
 struct EngineOptions {
-  int threads = 0;                      // compute threads; 0: what the topology advises
-  int max_running = 16;                 // sequences that decode together
-  int max_waiting = 64;                 // requests that may wait; more are refused with kResourceExhausted
-  int prefill_slice_tokens = 256;       // prompt tokens per step while answers are running
-  int64_t kv_cache_tokens = 0;          // capacity of the KV page pool; 0: from memory, at least one full context
+  int threads = 0;                 // compute threads; 0: what the topology advises
+  int max_running = 16;            // sequences that decode together
+  int max_waiting = 64;            // requests that may wait; more are refused with kResourceExhausted
+  int prefill_slice_tokens = 256;  // prompt tokens per step while answers are running
+  int64_t kv_cache_tokens = 0;     // capacity of the KV page pool; 0: from memory, at least one full context
   KvType kv_type = KvType::kBf16;
   bool pin_threads = true;
 };
@@ -43,12 +43,13 @@ class Engine {
   using RequestId = uint64_t;
 
   // Starts the engine thread. The checkpoint is shared and immutable.
-  static Result<std::unique_ptr<Engine>> Start(std::shared_ptr<const Checkpoint> checkpoint, EngineOptions options);
+  static Result<std::unique_ptr<Engine>> Start(std::shared_ptr<const Checkpoint> checkpoint,
+                                               EngineOptions options);
   ~Engine();  // cancels everything and joins
 
-  // The costly, thread-safe part before the queue: decodes and resizes pictures, renders the template, encodes
-  // the text and checks the length against the context. Runs on the caller's thread. Errors name the part at
-  // fault in Status::param() ("pictures[1]" for the second picture).
+  // The costly, thread-safe part before the queue: decodes and resizes pictures, renders the template,
+  // encodes the text and checks the length against the context. Runs on the caller's thread. Errors name the
+  // part at fault in Status::param() ("pictures[1]" for the second picture).
   Result<std::shared_ptr<PreparedRequest>> Prepare(const ChatInput& input) const;
   // Prompt and image tokens of a prepared request.
   static RequestUsage Cost(const PreparedRequest& request);

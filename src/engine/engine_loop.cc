@@ -7,8 +7,8 @@
 namespace saccade {
 namespace {
 
-// Patches of different requests that go through the tower together: enough rows to fill the matrix kernels. More
-// would only delay the first answer of the group.
+// Patches of different requests that go through the tower together: enough rows to fill the matrix kernels.
+// More would only delay the first answer of the group.
 constexpr int64_t kMaxGroupPatches = 4096;
 
 double MillisecondsSince(Sequence::Clock::time_point start) {
@@ -68,7 +68,8 @@ void EngineLoop::Apply(const StepPlan& plan) {
   for (size_t index : plan.admit) {
     Sequence& sequence = *sequences_[index];
     sequence.Admit();
-    if (sequence.needs_vision()) vision_.Add(sequence.id(), sequence.VisionPictures(checkpoint_.preprocessor));
+    if (sequence.needs_vision())
+      vision_.Add(sequence.id(), sequence.VisionPictures(checkpoint_.preprocessor));
   }
 }
 
@@ -91,7 +92,8 @@ void EngineLoop::StepVision() {
     if (sequence == nullptr) continue;
     sequence->AddTime(Stage::kVision, ms);
     const auto [done, total] = vision_.Progress(owner);
-    if (sequence->stage() == Stage::kVision) sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
+    if (sequence->stage() == Stage::kVision)
+      sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
   }
 }
 
@@ -119,7 +121,8 @@ void EngineLoop::RunBatch(Batch& batch) {
   input.sequences = batch.sequences;
   input.images = batch.columns.images;
   input.logit_rows = rows;
-  const Status status = checkpoint_.model->text().Forward(context_, pages_->view(), input, scratch_, logits_.data());
+  const Status status =
+      checkpoint_.model->text().Forward(context_, pages_->view(), input, scratch_, logits_.data());
   const double ms = MillisecondsSince(start);
   for (auto& [sequence, stage] : batch.members) {
     sequence->AddTime(stage, ms);
@@ -148,7 +151,8 @@ void EngineLoop::Step() {
   StepVision();
   Batch batch;
   for (size_t index : plan.decode) AddToBatch(*sequences_[index], 1, batch);
-  for (const StepPlan::Slice& slice : plan.prefill) AddToBatch(*sequences_[slice.sequence], slice.tokens, batch);
+  for (const StepPlan::Slice& slice : plan.prefill)
+    AddToBatch(*sequences_[slice.sequence], slice.tokens, batch);
   RunBatch(batch);
   RemoveFinished();
 }
@@ -172,9 +176,15 @@ void EngineLoop::RemoveFinished() {
     totals_.image_tokens += usage.image_tokens;
     totals_.completion_tokens += usage.completion_tokens;
     switch (sequence->outcome()) {
-      case Sequence::Outcome::kFailed: ++totals_.requests_failed; break;
-      case Sequence::Outcome::kCancelled: ++totals_.requests_cancelled; break;
-      default: ++totals_.requests_finished; break;
+      case Sequence::Outcome::kFailed:
+        ++totals_.requests_failed;
+        break;
+      case Sequence::Outcome::kCancelled:
+        ++totals_.requests_cancelled;
+        break;
+      default:
+        ++totals_.requests_finished;
+        break;
     }
   }
   std::erase_if(sequences_, [](const auto& sequence) { return sequence->finished(); });
@@ -182,7 +192,8 @@ void EngineLoop::RemoveFinished() {
 
 EngineStats EngineLoop::Stats() const {
   EngineStats stats = totals_;
-  for (const auto& sequence : sequences_) ++(sequence->stage() == Stage::kWaiting ? stats.waiting : stats.running);
+  for (const auto& sequence : sequences_)
+    ++(sequence->stage() == Stage::kWaiting ? stats.waiting : stats.running);
   stats.kv_pages_total = pages_->total();
   stats.kv_pages_used = pages_->used();
   return stats;

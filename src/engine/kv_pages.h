@@ -1,5 +1,5 @@
-// The pool of KV cache pages. A page holds the keys and values of page_tokens consecutive tokens of one sequence
-// for all layers.
+// The pool of KV cache pages. A page holds the keys and values of page_tokens consecutive tokens of one
+// sequence for all layers.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace saccade {
 
-// Engine thread only. Memory is reserved once and becomes resident as pages are first used; freed pages are used
-// again before fresh ones, so that a lightly loaded server stays small.
+// Engine thread only. Memory is reserved once and becomes resident as pages are first used; freed pages are
+// used again before fresh ones, so that a lightly loaded server stays small.
 class KvPagePool {
  public:
   static Result<std::unique_ptr<KvPagePool>> Make(const KvLayout& layout, int layers, int64_t pages);

@@ -14,8 +14,8 @@ Status NamePicture(Status status, size_t index) {
 
 std::span<const std::byte> BytesOf(const PictureInput& picture) { return std::span(*picture.bytes); }
 
-// Image tokens of every picture from the headers alone, so that a prompt that is too long is refused before any pixel
-// is decoded.
+// Image tokens of every picture from the headers alone, so that a prompt that is too long is refused before
+// any pixel is decoded.
 Result<std::vector<int64_t>> PlanTokens(const Checkpoint& checkpoint, const ChatInput& input) {
   std::vector<int64_t> tokens;
   for (size_t i = 0; i < input.pictures.size(); ++i) {
@@ -30,9 +30,11 @@ Result<std::vector<int64_t>> PlanTokens(const Checkpoint& checkpoint, const Chat
 
 Result<std::vector<int32_t>> EncodeText(const Checkpoint& checkpoint, const ChatInput& input) {
   const RenderedPrompt prompt = RenderChat(input.conversation);
-  if (prompt.videos > 0) return Unsupported("videos are not supported yet; send single pictures").WithParam("messages");
+  if (prompt.videos > 0)
+    return Unsupported("videos are not supported yet; send single pictures").WithParam("messages");
   if (static_cast<size_t>(prompt.images) != input.pictures.size()) {
-    return Internal("the conversation shows {} pictures but {} came with it", prompt.images, input.pictures.size());
+    return Internal("the conversation shows {} pictures but {} came with it", prompt.images,
+                    input.pictures.size());
   }
   return EncodePrompt(checkpoint.tokenizer, prompt);
 }
@@ -40,7 +42,8 @@ Result<std::vector<int32_t>> EncodeText(const Checkpoint& checkpoint, const Chat
 Status CheckLength(int64_t needed, int64_t image_tokens, int64_t context_tokens) {
   if (needed < context_tokens) return OkStatus();
   return InvalidArgument(
-             "the prompt needs {} tokens ({} of them for pictures) and leaves no room for an answer in the {} available; "
+             "the prompt needs {} tokens ({} of them for pictures) and leaves no room for an answer in the "
+             "{} available; "
              "send fewer or smaller pictures, or lower max_pixels",
              needed, image_tokens, context_tokens)
       .WithParam("messages");
@@ -60,7 +63,8 @@ Status PreparePictures(const Checkpoint& checkpoint, const ChatInput& input, Pre
 }
 
 // Where the image tokens of every picture start.
-std::vector<int64_t> FindStarts(const std::vector<int32_t>& prompt, int32_t image_token, const std::vector<int64_t>& counts) {
+std::vector<int64_t> FindStarts(const std::vector<int32_t>& prompt, int32_t image_token,
+                                const std::vector<int64_t>& counts) {
   std::vector<int64_t> starts;
   auto position = prompt.begin();
   for (int64_t count : counts) {
@@ -83,7 +87,8 @@ SamplingParams ResolveSampling(const SamplingParams& defaults, const GenerationO
   set(sampling.repetition_penalty, options.repetition_penalty);
   set(sampling.presence_penalty, options.presence_penalty);
   set(sampling.frequency_penalty, options.frequency_penalty);
-  sampling.seed = options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32) ^ std::random_device{}();
+  sampling.seed =
+      options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32) ^ std::random_device{}();
   return sampling;
 }
 
@@ -98,15 +103,17 @@ Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkp
   SACCADE_ASSIGN_OR_RETURN(const std::vector<int32_t> text, EncodeText(checkpoint, input));
   SACCADE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, PlanTokens(checkpoint, input));
   for (int64_t count : counts) request->image_tokens += count;
-  const int64_t needed = static_cast<int64_t>(text.size()) - static_cast<int64_t>(counts.size()) + request->image_tokens;
+  const int64_t needed =
+      static_cast<int64_t>(text.size()) - static_cast<int64_t>(counts.size()) + request->image_tokens;
   SACCADE_RETURN_IF_ERROR(CheckLength(needed, request->image_tokens, context_tokens));
   SACCADE_RETURN_IF_ERROR(PreparePictures(checkpoint, input, *request));
 
   const int32_t image_token = checkpoint.model->config().image_token;
   SACCADE_ASSIGN_OR_RETURN(request->prompt, ExpandImages(text, image_token, counts));
   request->image_starts = FindStarts(request->prompt, image_token, counts);
-  SACCADE_ASSIGN_OR_RETURN(request->positions, ComputePositions(request->prompt, image_token, request->grids,
-                                                                checkpoint.model->config().vision.merge_size));
+  SACCADE_ASSIGN_OR_RETURN(request->positions,
+                           ComputePositions(request->prompt, image_token, request->grids,
+                                            checkpoint.model->config().vision.merge_size));
   const int64_t room = context_tokens - needed;
   request->max_tokens = input.options.max_tokens ? std::min<int64_t>(*input.options.max_tokens, room) : room;
   request->ignore_eos = input.options.ignore_eos;

@@ -1,4 +1,5 @@
-// The part of a request's life before the queue: pictures to patches, messages to token ids, cost to certainty.
+// The part of a request's life before the queue: pictures to patches, messages to token ids, cost to
+// certainty.
 #pragma once
 
 #include <memory>
@@ -18,16 +19,16 @@ struct PreparedRequest {
   std::vector<GridThw> grids;         // of the pictures, in order
   std::vector<int64_t> image_starts;  // where each picture stands in the prompt
   SamplingParams sampling;
-  int64_t max_tokens = 0;       // at least 1; prompt + max_tokens fits the context
-  StopMatcher stop;             // in its initial state
+  int64_t max_tokens = 0;  // at least 1; prompt + max_tokens fits the context
+  StopMatcher stop;        // in its initial state
   bool ignore_eos = false;
   int top_logprobs = -1;
   int64_t image_tokens = 0;
-  RequestTimings timings;       // decode_image and resize are filled in here
+  RequestTimings timings;  // decode_image and resize are filled in here
 };
 
-// Thread-safe. Fails with the part at fault in Status::param(), e.g. "pictures[1]"; with kInvalidArgument when the
-// prompt does not fit `context_tokens` (the message has needed and available tokens).
+// Thread-safe. Fails with the part at fault in Status::param(), e.g. "pictures[1]"; with kInvalidArgument
+// when the prompt does not fit `context_tokens` (the message has needed and available tokens).
 Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkpoint, const ChatInput& input,
                                                         int64_t context_tokens);
 

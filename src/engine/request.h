@@ -26,11 +26,11 @@ struct PictureInput {
 struct GenerationOptions {
   std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
   std::optional<int> top_k;
-  std::optional<uint64_t> seed;         // unset: a fresh one for every request
-  std::optional<int> max_tokens;        // unset: up to the context
-  std::vector<std::string> stop;        // text that ends the answer; never part of it
-  bool ignore_eos = false;              // keep going past end tokens (load tests)
-  int top_logprobs = -1;                // -1: no log probabilities; 0..20: that many alternatives per token
+  std::optional<uint64_t> seed;   // unset: a fresh one for every request
+  std::optional<int> max_tokens;  // unset: up to the context
+  std::vector<std::string> stop;  // text that ends the answer; never part of it
+  bool ignore_eos = false;        // keep going past end tokens (load tests)
+  int top_logprobs = -1;          // -1: no log probabilities; 0..20: that many alternatives per token
 };
 
 // A conversation with pictures, before any work was done. Pictures are in the order of the image parts.
@@ -40,8 +40,8 @@ struct ChatInput {
   GenerationOptions options;
 };
 
-// Milliseconds per stage of one request: its own picture preparation, its time in the queue, and the whole duration of
-// the steps that it took part in (shared with the other requests of these steps).
+// Milliseconds per stage of one request: its own picture preparation, its time in the queue, and the whole
+// duration of the steps that it took part in (shared with the other requests of these steps).
 struct RequestTimings {
   double decode_image = 0, resize = 0, queue = 0, vision = 0, prefill = 0, decode = 0, first_token = 0;
 };
@@ -68,8 +68,8 @@ struct ProgressEvent {
   int64_t done = 0, total = 0;  // queue position / vision layers / prompt tokens
 };
 struct TextEvent {
-  std::string text;                    // complete UTF-8; may be empty when only a token id or logprob is reported
-  std::vector<int32_t> tokens;         // the ids behind it since the last event
+  std::string text;             // complete UTF-8; may be empty when only a token id or logprob is reported
+  std::vector<int32_t> tokens;  // the ids behind it since the last event
   std::vector<TokenLogprob> logprobs;  // one per token when asked for
 };
 struct FinishedEvent {

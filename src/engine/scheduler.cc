@@ -12,7 +12,10 @@ bool IsRunning(Stage stage) { return stage != Stage::kWaiting; }
 class Planner {
  public:
   Planner(std::span<const SequenceView> sequences, const SchedulerLimits& limits)
-      : sequences_(sequences), limits_(limits), free_pages_(limits.free_pages), dropped_(sequences.size(), false) {}
+      : sequences_(sequences),
+        limits_(limits),
+        free_pages_(limits.free_pages),
+        dropped_(sequences.size(), false) {}
 
   StepPlan Plan() {
     PlanDecode();
@@ -65,8 +68,7 @@ class Planner {
       const SequenceView& sequence = sequences_[i];
       if (sequence.stage != Stage::kPrefill || dropped_[i]) continue;
       const int64_t tokens = std::min(budget, sequence.tokens - sequence.computed);
-      const int64_t missing =
-          PagesFor(sequence.computed + tokens, limits_.page_tokens) - sequence.pages_held;
+      const int64_t missing = PagesFor(sequence.computed + tokens, limits_.page_tokens) - sequence.pages_held;
       if (missing > free_pages_) break;  // wait for pages rather than drop somebody who already answers
       free_pages_ -= std::max<int64_t>(0, missing);
       plan_.prefill.push_back({i, tokens});
@@ -81,7 +83,8 @@ class Planner {
       if (!IsRunning(sequence.stage)) continue;
       ++running;
       if (sequence.stage != Stage::kDecode) {
-        promised += std::max<int64_t>(0, PagesFor(sequence.tokens + 1, limits_.page_tokens) - sequence.pages_held);
+        promised +=
+            std::max<int64_t>(0, PagesFor(sequence.tokens + 1, limits_.page_tokens) - sequence.pages_held);
       }
     }
     for (size_t i = 0; i < sequences_.size() && running < limits_.max_running; ++i) {

@@ -17,14 +17,14 @@ enum class Stage : uint8_t {
 // One request as the scheduler sees it, in order of arrival.
 struct SequenceView {
   Stage stage = Stage::kWaiting;
-  int64_t tokens = 0;          // prompt and generated tokens known so far
-  int64_t computed = 0;        // of these, how many have keys and values
+  int64_t tokens = 0;    // prompt and generated tokens known so far
+  int64_t computed = 0;  // of these, how many have keys and values
   int64_t pages_held = 0;
   int64_t waiting_patches = 0;  // patches of pictures that are not encoded (kVision)
 };
 
 struct SchedulerLimits {
-  int max_running = 16;             // admitted sequences
+  int max_running = 16;                 // admitted sequences
   int64_t prefill_slice_tokens = 256;   // prompt tokens per step while answers are running
   int64_t prefill_burst_tokens = 1024;  // prompt tokens per step while none is
   int64_t page_tokens = 64;
@@ -44,9 +44,11 @@ struct StepPlan {
 };
 
 // Rules:
-//  - A waiting sequence is admitted, in order of arrival, when a place is free and its known tokens plus one page
+//  - A waiting sequence is admitted, in order of arrival, when a place is free and its known tokens plus one
+//  page
 //    fit the free pages; nobody overtakes a request that waits for pages.
-//  - Every decoding sequence decodes. When pages run out the youngest running sequence is preempted, the oldest
+//  - Every decoding sequence decodes. When pages run out the youngest running sequence is preempted, the
+//  oldest
 //    never is, so that somebody always finishes.
 //  - Prompt tokens fill the rest of the step's budget, oldest first, so that the first answer comes early.
 StepPlan PlanStep(std::span<const SequenceView> sequences, const SchedulerLimits& limits);

@@ -10,7 +10,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 SequenceView Waiting(int64_t tokens) { return {Stage::kWaiting, tokens, 0, 0, 0}; }
-SequenceView Decoding(int64_t tokens, int64_t pages) { return {Stage::kDecode, tokens, tokens - 1, pages, 0}; }
+SequenceView Decoding(int64_t tokens, int64_t pages) {
+  return {Stage::kDecode, tokens, tokens - 1, pages, 0};
+}
 SequenceView Prefilling(int64_t tokens, int64_t computed, int64_t pages) {
   return {Stage::kPrefill, tokens, computed, pages, 0};
 }

@@ -15,14 +15,18 @@ double MillisecondsBetween(Sequence::Clock::time_point from, Sequence::Clock::ti
 
 std::string_view FinishReasonName(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "cancelled";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
   }
   return "?";
 }
 
-Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink, const Checkpoint& checkpoint)
+Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
+                   const Checkpoint& checkpoint)
     : id_(id),
       request_(std::move(request)),
       sink_(std::move(sink)),
@@ -47,7 +51,8 @@ SequenceView Sequence::View() const {
 
 void Sequence::Admit() {
   SACCADE_CHECK(stage_ == Stage::kWaiting);
-  if (usage_.completion_tokens == 0 && timings_.queue == 0) timings_.queue = MillisecondsBetween(queued_at_, Clock::now());
+  if (usage_.completion_tokens == 0 && timings_.queue == 0)
+    timings_.queue = MillisecondsBetween(queued_at_, Clock::now());
   stage_ = needs_vision() ? Stage::kVision : Stage::kPrefill;
 }
 
@@ -67,7 +72,8 @@ std::vector<VisionPicture> Sequence::VisionPictures(const PreprocessorConfig& pr
   const PixelTransform transform = MakePixelTransform(preprocessor);
   std::vector<VisionPicture> pictures;
   for (size_t i = 0; i < request_->pictures.size(); ++i) {
-    pictures.push_back({request_->grids[i], request_->pictures[i].patches, transform.scale, transform.offset});
+    pictures.push_back(
+        {request_->grids[i], request_->pictures[i].patches, transform.scale, transform.offset});
   }
   return pictures;
 }
@@ -89,7 +95,8 @@ void Sequence::AppendRows(int64_t count, BatchColumns& columns) const {
     const int64_t begin = std::max(computed_, start);
     const int64_t end = std::min(computed_ + count, start + features_[picture]->tokens);
     if (begin >= end) continue;
-    columns.images.push_back({first_row + begin - computed_, end - begin, begin - start, features_[picture].get()});
+    columns.images.push_back(
+        {first_row + begin - computed_, end - begin, begin - start, features_[picture].get()});
   }
 }
 
@@ -100,8 +107,8 @@ bool Sequence::Advance(int64_t count) {
 }
 
 bool Sequence::EndsAnswer(int32_t token) const {
-  return !request_->ignore_eos &&
-         std::find(checkpoint_.end_ids.begin(), checkpoint_.end_ids.end(), token) != checkpoint_.end_ids.end();
+  return !request_->ignore_eos && std::find(checkpoint_.end_ids.begin(), checkpoint_.end_ids.end(), token) !=
+                                      checkpoint_.end_ids.end();
 }
 
 void Sequence::Sample(std::span<const float> logits) {
@@ -153,16 +160,24 @@ void Sequence::Fail(Status status) {
 
 void Sequence::AddTime(Stage stage, double ms) {
   switch (stage) {
-    case Stage::kWaiting: break;
-    case Stage::kVision: timings_.vision += ms; break;
-    case Stage::kPrefill: timings_.prefill += ms; break;
-    case Stage::kDecode: timings_.decode += ms; break;
+    case Stage::kWaiting:
+      break;
+    case Stage::kVision:
+      timings_.vision += ms;
+      break;
+    case Stage::kPrefill:
+      timings_.prefill += ms;
+      break;
+    case Stage::kDecode:
+      timings_.decode += ms;
+      break;
   }
 }
 
 void Sequence::ReportProgress(ProgressEvent::Stage stage, int64_t done, int64_t total) {
   const ProgressEvent progress = {stage, done, total};
-  if (progress.stage == last_progress_.stage && progress.done == last_progress_.done && progress.total == last_progress_.total) {
+  if (progress.stage == last_progress_.stage && progress.done == last_progress_.done &&
+      progress.total == last_progress_.total) {
     return;
   }
   last_progress_ = progress;

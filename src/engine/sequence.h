@@ -18,7 +18,8 @@ class Sequence {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink, const Checkpoint& checkpoint);
+  Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
+           const Checkpoint& checkpoint);
 
   uint64_t id() const { return id_; }
   const PreparedRequest& request() const { return *request_; }
@@ -31,8 +32,8 @@ class Sequence {
   // ---- Stages
   // Gets a place. Pictures that are not encoded yet go first.
   void Admit();
-  // Gives up its place: everything but the tokens and the encoded pictures is computed again later. The caller
-  // releases pages().
+  // Gives up its place: everything but the tokens and the encoded pictures is computed again later. The
+  // caller releases pages().
   void Preempt();
   void SetFeatures(std::vector<std::shared_ptr<const ImageFeatures>> features);
   bool needs_vision() const { return features_.empty() && !request_->pictures.empty(); }
@@ -45,7 +46,8 @@ class Sequence {
     std::vector<ImageRows> images;
   };
   void AppendRows(int64_t count, BatchColumns& columns) const;
-  // Rows were computed. True when the last known token was among them, so that its logits choose the next one.
+  // Rows were computed. True when the last known token was among them, so that its logits choose the next
+  // one.
   bool Advance(int64_t count);
   // Chooses the next token from logits [vocab] and emits text; may finish the sequence. An error (NaN logits)
   // fails it.

@@ -14,7 +14,8 @@ constexpr int64_t kTracedRows = 8;  // positions whose hidden states and logits 
 constexpr int kPageTokens = 64;
 
 template <class T>
-void Put(Trace& trace, const std::string& name, DType dtype, std::vector<int64_t> shape, std::span<const T> values) {
+void Put(Trace& trace, const std::string& name, DType dtype, std::vector<int64_t> shape,
+         std::span<const T> values) {
   const auto bytes = std::as_bytes(values);
   trace[name] = {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
 }
@@ -30,7 +31,8 @@ class Tracer {
     const TextConfig& text = model_.config().text;
     const auto tokens = static_cast<int64_t>(request_.prompt.size()) + max_tokens;
     const KvLayout layout = {kv, text.kv_heads, text.head_dim, kPageTokens};
-    SACCADE_ASSIGN_OR_RETURN(pool_, KvPagePool::Make(layout, text.layers, (tokens + kPageTokens - 1) / kPageTokens));
+    SACCADE_ASSIGN_OR_RETURN(pool_,
+                             KvPagePool::Make(layout, text.layers, (tokens + kPageTokens - 1) / kPageTokens));
     pool_->Grow(pages_, tokens);
     SACCADE_RETURN_IF_ERROR(Generate(max_tokens));
     return std::move(trace_);
@@ -43,7 +45,8 @@ class Tracer {
     Put<int32_t>(trace_, "input_ids", DType::kI32, {tokens}, prompt);
     const PromptPositions& positions = request_.positions;
     std::vector<int32_t> all;
-    for (const std::vector<int32_t>* axis : {&positions.t, &positions.h, &positions.w}) all.insert(all.end(), axis->begin(), axis->end());
+    for (const std::vector<int32_t>* axis : {&positions.t, &positions.h, &positions.w})
+      all.insert(all.end(), axis->begin(), axis->end());
     Put<int32_t>(trace_, "position_ids", DType::kI32, {3, tokens}, all);
     Put<int32_t>(trace_, "rope_delta", DType::kI32, {1}, std::span(&positions.delta, 1));
     if (request_.pictures.empty()) return;
@@ -52,13 +55,16 @@ class Tracer {
     int64_t row_width = 0;
     for (const PatchGrid& picture : request_.pictures) {
       grids.insert(grids.end(), {picture.grid_t, picture.grid_h, picture.grid_w});
-      row_width = int64_t{3} * checkpoint_.preprocessor.temporal_patch_size * picture.patch_size * picture.patch_size;
+      row_width =
+          int64_t{3} * checkpoint_.preprocessor.temporal_patch_size * picture.patch_size * picture.patch_size;
       const size_t before = pixels.size();
       pixels.resize(before + static_cast<size_t>(picture.patch_count() * row_width));
       NormalisePatches(picture, checkpoint_.preprocessor, std::span(pixels).subspan(before));
     }
-    Put<int32_t>(trace_, "image_grid_thw", DType::kI32, {static_cast<int64_t>(request_.pictures.size()), 3}, grids);
-    Put<float>(trace_, "pixel_values", DType::kF32, {static_cast<int64_t>(pixels.size()) / row_width, row_width}, pixels);
+    Put<int32_t>(trace_, "image_grid_thw", DType::kI32, {static_cast<int64_t>(request_.pictures.size()), 3},
+                 grids);
+    Put<float>(trace_, "pixel_values", DType::kF32,
+               {static_cast<int64_t>(pixels.size()) / row_width, row_width}, pixels);
   }
 
   Status EncodePictures() {
@@ -66,9 +72,11 @@ class Tracer {
     const PixelTransform transform = MakePixelTransform(checkpoint_.preprocessor);
     std::vector<VisionPicture> pictures;
     for (size_t i = 0; i < request_.pictures.size(); ++i) {
-      pictures.push_back({request_.grids[i], request_.pictures[i].patches, transform.scale, transform.offset});
+      pictures.push_back(
+          {request_.grids[i], request_.pictures[i].patches, transform.scale, transform.offset});
     }
-    SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<VisionJob> job, model_.vision().Start(std::move(pictures)));
+    SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<VisionJob> job,
+                             model_.vision().Start(std::move(pictures)));
     while (!job->done()) model_.vision().Step(context_, *job);
     features_ = job->TakeFeatures();
     PutFeatures("vision.merged", [](const ImageFeatures& features) { return std::span(features.merged); });
@@ -91,8 +99,8 @@ class Tracer {
   }
 
   // Appends the columns of tokens [computed, tokens) and runs them; logits of the last `wanted` rows.
-  Status Forward(std::span<const int32_t> tokens, int64_t past, int64_t wanted, std::span<const ImageRows> images,
-                 const HiddenTrace& trace) {
+  Status Forward(std::span<const int32_t> tokens, int64_t past, int64_t wanted,
+                 std::span<const ImageRows> images, const HiddenTrace& trace) {
     const auto rows = static_cast<int64_t>(tokens.size());
     std::vector<int32_t> t, h, w;
     for (int64_t i = past; i < past + rows; ++i) {
@@ -128,7 +136,8 @@ class Tracer {
     const HiddenTrace hidden = [&](int layers_done, const float* values, int64_t rows) {
       if (layers_done != 1 && layers_done != text.layers + 1) return;
       const std::string name = "hidden." + std::to_string(layers_done == 1 ? 1 : text.layers);
-      const auto last = std::span(values + (rows - wanted) * text.hidden, static_cast<size_t>(wanted * text.hidden));
+      const auto last =
+          std::span(values + (rows - wanted) * text.hidden, static_cast<size_t>(wanted * text.hidden));
       Put<float>(trace_, name, DType::kF32, {wanted, text.hidden}, last);
     };
     SACCADE_RETURN_IF_ERROR(Forward(request_.prompt, 0, wanted, images, hidden));
@@ -174,8 +183,8 @@ class Tracer {
 
 }  // namespace
 
-Result<Trace> TraceConversation(const Checkpoint& checkpoint, const ChatInput& input, int64_t max_tokens, KvType kv,
-                                KernelContext& context) {
+Result<Trace> TraceConversation(const Checkpoint& checkpoint, const ChatInput& input, int64_t max_tokens,
+                                KvType kv, KernelContext& context) {
   SACCADE_ASSIGN_OR_RETURN(const std::shared_ptr<PreparedRequest> request,
                            PrepareRequest(checkpoint, input, checkpoint.context_tokens));
   return Tracer(checkpoint, *request, context).Run(max_tokens, kv);

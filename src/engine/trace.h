@@ -1,5 +1,5 @@
-// The tensors of every stage of one conversation, under the names of the reference files, so that anybody can compare
-// a checkpoint with the reference implementation.
+// The tensors of every stage of one conversation, under the names of the reference files, so that anybody can
+// compare a checkpoint with the reference implementation.
 #pragma once
 
 #include <filesystem>
@@ -20,13 +20,14 @@ struct TraceTensor {
 };
 using Trace = std::map<std::string, TraceTensor>;
 
-// Runs the conversation alone, without the engine thread, greedily for `max_tokens` steps whatever token comes:
+// Runs the conversation alone, without the engine thread, greedily for `max_tokens` steps whatever token
+// comes:
 //   input_ids, image_grid_thw, pixel_values, position_ids [3, tokens], rope_delta: before the model
 //   vision.merged, vision.deepstack.N: the pictures one after the other
-//   hidden.1 (layer 0, before the DeepStack addition), hidden.LAST (after the final norm), logits: last 8 positions
-//   greedy_ids, greedy_margin (best minus second logit)
-Result<Trace> TraceConversation(const Checkpoint& checkpoint, const ChatInput& input, int64_t max_tokens, KvType kv,
-                                KernelContext& context);
+//   hidden.1 (layer 0, before the DeepStack addition), hidden.LAST (after the final norm), logits: last 8
+//   positions greedy_ids, greedy_margin (best minus second logit)
+Result<Trace> TraceConversation(const Checkpoint& checkpoint, const ChatInput& input, int64_t max_tokens,
+                                KvType kv, KernelContext& context);
 
 // Writes the tensors as one safetensors file.
 Status WriteTrace(const std::filesystem::path& path, const Trace& trace);

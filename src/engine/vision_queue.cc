@@ -22,7 +22,8 @@ void VisionQueue::Remove(Owner owner) {
   for (Entry& entry : group_) {
     if (entry.owner == owner) entry.removed = true;
   }
-  // The job reads the patches of all its pictures only in its first layer, but a group nobody waits for is waste.
+  // The job reads the patches of all its pictures only in its first layer, but a group nobody waits for is
+  // waste.
   if (std::all_of(group_.begin(), group_.end(), [](const Entry& entry) { return entry.removed; })) {
     group_.clear();
     job_.reset();

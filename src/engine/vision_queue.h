@@ -1,4 +1,5 @@
-// Pictures on their way through the vision tower, packed into groups across requests and run a slice at a time.
+// Pictures on their way through the vision tower, packed into groups across requests and run a slice at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ class VisionQueue {
   VisionQueue(const VisionTower& tower, int64_t max_group_patches)
       : tower_(tower), max_group_patches_(max_group_patches) {}
 
-  // `pictures` alias memory that stays valid until Done, Failed or the return of Remove and of the Step under way.
+  // `pictures` alias memory that stays valid until Done, Failed or the return of Remove and of the Step under
+  // way.
   void Add(Owner owner, std::vector<VisionPicture> pictures);
   // Forgets the owner's pictures. A group that is under way finishes for the others.
   void Remove(Owner owner);

@@ -17,7 +17,8 @@ constexpr int64_t kMaxLayers = 1024;
 void ReadRope(JsonFields& text, TextConfig& config) {
   const Json* rope = text.Object("rope_parameters");
   if (rope == nullptr) rope = text.Object("rope_scaling");
-  if (rope == nullptr) return text.Fail(InvalidArgument("text_config has neither rope_parameters nor rope_scaling"));
+  if (rope == nullptr)
+    return text.Fail(InvalidArgument("text_config has neither rope_parameters nor rope_scaling"));
   JsonFields fields(*rope, "text_config.rope");
   const std::string type = fields.String("rope_type", fields.String("type", "default"));
   if (type != "default" && type != "mrope") {
@@ -37,7 +38,8 @@ void ReadRope(JsonFields& text, TextConfig& config) {
   }
   // Interleaving writes h at 1, 4, 7... and w at 2, 5, 8...: 3 * section must stay inside the pairs.
   if (3 * section[1] > config.head_dim / 2 + 2 || 3 * section[2] > config.head_dim / 2 + 1) {
-    return text.Fail(InvalidArgument("mrope_section {}, {}, {} cannot be interleaved", section[0], section[1], section[2]));
+    return text.Fail(InvalidArgument("mrope_section {}, {}, {} cannot be interleaved", section[0], section[1],
+                                     section[2]));
   }
   for (size_t axis = 0; axis < 3; ++axis) config.mrope_section[axis] = static_cast<int>(section[axis]);
 }
@@ -51,18 +53,21 @@ Result<TextConfig> ReadText(const Json& json, bool top_level_tied) {
   config.layers = static_cast<int>(fields.Int("num_hidden_layers", 1, kMaxLayers));
   config.q_heads = static_cast<int>(fields.Int("num_attention_heads", 1, 4096));
   config.kv_heads = static_cast<int>(fields.Int("num_key_value_heads", 1, 4096, config.q_heads));
-  config.head_dim = static_cast<int>(fields.Int("head_dim", 2, 1024, config.hidden / std::max(1, config.q_heads)));
+  config.head_dim =
+      static_cast<int>(fields.Int("head_dim", 2, 1024, config.hidden / std::max(1, config.q_heads)));
   config.rms_eps = static_cast<float>(fields.Number("rms_norm_eps", 0, 1, 1e-6));
   config.max_positions = fields.Int("max_position_embeddings", 1, int64_t{1} << 30, 32768);
   config.tied_head = fields.Bool("tie_word_embeddings", top_level_tied);
   if (const std::string act = fields.String("hidden_act", "silu"); act != "silu") {
     fields.Fail(Unsupported("text_config.hidden_act \"{}\" is not supported, only \"silu\"", act));
   }
-  if (fields.Bool("attention_bias", false)) fields.Fail(Unsupported("text_config.attention_bias is not supported"));
-  if (config.head_dim % 2 != 0) fields.Fail(InvalidArgument("text_config.head_dim {} is odd", config.head_dim));
+  if (fields.Bool("attention_bias", false))
+    fields.Fail(Unsupported("text_config.attention_bias is not supported"));
+  if (config.head_dim % 2 != 0)
+    fields.Fail(InvalidArgument("text_config.head_dim {} is odd", config.head_dim));
   if (config.q_heads % std::max(1, config.kv_heads) != 0) {
-    fields.Fail(InvalidArgument("num_attention_heads {} is not a multiple of num_key_value_heads {}", config.q_heads,
-                                config.kv_heads));
+    fields.Fail(InvalidArgument("num_attention_heads {} is not a multiple of num_key_value_heads {}",
+                                config.q_heads, config.kv_heads));
   }
   if (fields.status().ok()) ReadRope(fields, config);
   SACCADE_RETURN_IF_ERROR(fields.status());
@@ -71,12 +76,15 @@ Result<TextConfig> ReadText(const Json& json, bool top_level_tied) {
 
 void CheckVision(const VisionConfig& config, JsonFields& fields) {
   if (config.hidden % config.heads != 0 || config.head_dim() % 4 != 0) {
-    fields.Fail(InvalidArgument("vision hidden_size {} over num_heads {} must give a head size divisible by 4",
-                                config.hidden, config.heads));
+    fields.Fail(
+        InvalidArgument("vision hidden_size {} over num_heads {} must give a head size divisible by 4",
+                        config.hidden, config.heads));
   }
   for (size_t i = 0; i < config.deepstack_layers.size(); ++i) {
-    if (config.deepstack_layers[i] >= config.depth || (i > 0 && config.deepstack_layers[i] <= config.deepstack_layers[i - 1])) {
-      fields.Fail(InvalidArgument("deepstack_visual_indexes must rise and stay below depth {}", config.depth));
+    if (config.deepstack_layers[i] >= config.depth ||
+        (i > 0 && config.deepstack_layers[i] <= config.deepstack_layers[i - 1])) {
+      fields.Fail(
+          InvalidArgument("deepstack_visual_indexes must rise and stay below depth {}", config.depth));
     }
   }
 }
@@ -126,14 +134,16 @@ int32_t ReadToken(JsonFields& fields, std::string_view name, int64_t vocab) {
 }  // namespace
 
 int64_t ModelConfig::TextParameters() const {
-  const int64_t attention = text.hidden * text.head_dim * (2 * text.q_heads + 2 * text.kv_heads) + 2 * text.head_dim;
+  const int64_t attention =
+      text.hidden * text.head_dim * (2 * text.q_heads + 2 * text.kv_heads) + 2 * text.head_dim;
   const int64_t layer = attention + 3 * text.hidden * text.intermediate + 2 * text.hidden;
   return text.layers * layer + text.hidden + text.vocab * text.hidden * (text.tied_head ? 1 : 2);
 }
 
 int64_t ModelConfig::VisionParameters() const {
   const int64_t h = vision.hidden, merged = h * vision.merged_patches();
-  const int64_t patch = int64_t{3} * vision.temporal_patch_size * vision.patch_size * vision.patch_size * h + h;
+  const int64_t patch =
+      int64_t{3} * vision.temporal_patch_size * vision.patch_size * vision.patch_size * h + h;
   const int64_t block = 4 * h * h + 4 * h + 2 * h * vision.intermediate + vision.intermediate + h + 4 * h;
   const int64_t merger = merged * merged + merged + merged * vision.out_hidden + vision.out_hidden;
   const auto extra = static_cast<int64_t>(vision.deepstack_layers.size());
@@ -148,7 +158,8 @@ Result<ModelConfig> ParseModelConfig(std::string_view text) {
   config.model_type = fields.String("model_type");
   SACCADE_RETURN_IF_ERROR(fields.status());
   if (config.model_type == "qwen3_vl_moe") {
-    return Unsupported("mixture-of-experts models (qwen3_vl_moe) are not supported yet; use a dense Qwen3-VL");
+    return Unsupported(
+        "mixture-of-experts models (qwen3_vl_moe) are not supported yet; use a dense Qwen3-VL");
   }
   if (config.model_type != "qwen3_vl") {
     return Unsupported("model_type \"{}\" is not supported; Saccade runs \"qwen3_vl\"", config.model_type);
@@ -156,7 +167,8 @@ Result<ModelConfig> ParseModelConfig(std::string_view text) {
   const Json* text_json = fields.Object("text_config");
   const Json* vision_json = fields.Object("vision_config");
   SACCADE_RETURN_IF_ERROR(fields.status());
-  if (text_json == nullptr || vision_json == nullptr) return InvalidArgument("text_config or vision_config is missing");
+  if (text_json == nullptr || vision_json == nullptr)
+    return InvalidArgument("text_config or vision_config is missing");
   SACCADE_ASSIGN_OR_RETURN(config.text, ReadText(*text_json, fields.Bool("tie_word_embeddings", false)));
   SACCADE_ASSIGN_OR_RETURN(config.vision, ReadVision(*vision_json));
   if (config.vision.out_hidden != config.text.hidden) {

@@ -13,8 +13,9 @@ Result<ModelConfig> LoadModelConfig(const std::filesystem::path& directory) {
   return config;
 }
 
-Result<std::unique_ptr<const Model>> Model::Load(const std::filesystem::path& directory, WeightType text_weights,
-                                                 WeightType vision_weights, KernelContext& context) {
+Result<std::unique_ptr<const Model>> Model::Load(const std::filesystem::path& directory,
+                                                 WeightType text_weights, WeightType vision_weights,
+                                                 KernelContext& context) {
   SACCADE_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(directory));
   SACCADE_ASSIGN_OR_RETURN(WeightStore store, WeightStore::Open(directory));
   std::unique_ptr<Model> model(new Model(std::move(config), std::move(store)));
@@ -25,8 +26,8 @@ Result<std::unique_ptr<const Model>> Model::Load(const std::filesystem::path& di
   if (!vision.ok()) return std::move(vision).status().WithContext(directory.string());
   model->vision_ = std::move(vision).value();
   WeightLoader text_loader(context, model->store_, text_weights);
-  Result<TextDecoder> text = TextDecoder::Load(text_loader, model->config_.text,
-                                               static_cast<int>(model->config_.vision.deepstack_layers.size()));
+  Result<TextDecoder> text = TextDecoder::Load(
+      text_loader, model->config_.text, static_cast<int>(model->config_.vision.deepstack_layers.size()));
   if (!text.ok()) return std::move(text).status().WithContext(directory.string());
   model->text_ = std::move(text).value();
   return std::unique_ptr<const Model>(std::move(model));

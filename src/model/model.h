@@ -17,8 +17,9 @@ namespace saccade {
 class Model {
  public:
   // Reads config.json and the safetensors files of `directory` and packs the weights for the two parts.
-  static Result<std::unique_ptr<const Model>> Load(const std::filesystem::path& directory, WeightType text_weights,
-                                                   WeightType vision_weights, KernelContext& context);
+  static Result<std::unique_ptr<const Model>> Load(const std::filesystem::path& directory,
+                                                   WeightType text_weights, WeightType vision_weights,
+                                                   KernelContext& context);
 
   const ModelConfig& config() const { return config_; }
   const TextDecoder& text() const { return text_; }

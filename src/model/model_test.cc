@@ -1,5 +1,6 @@
-// The whole model against tensors of the reference implementation, from token ids and pixels on. The integration
-// tests repeat this from files and text on; here the layers below the model are the only ones involved.
+// The whole model against tensors of the reference implementation, from token ids and pixels on. The
+// integration tests repeat this from files and text on; here the layers below the model are the only ones
+// involved.
 #include "model/model.h"
 
 #include <cmath>
@@ -51,7 +52,8 @@ double RelativeError(std::span<const float> actual, std::span<const float> expec
 // One sequence with its own little KV cache.
 class Runner {
  public:
-  Runner(const Model& model, KernelContext& context, KvType kv, int64_t max_tokens) : model_(model), context_(context) {
+  Runner(const Model& model, KernelContext& context, KvType kv, int64_t max_tokens)
+      : model_(model), context_(context) {
     const TextConfig& text = model.config().text;
     cache_.layout = {kv, text.kv_heads, text.head_dim, kPageTokens};
     cache_.layer_stride = cache_.layout.PageBytes();
@@ -59,12 +61,14 @@ class Runner {
     const auto pages = static_cast<int32_t>((max_tokens + kPageTokens - 1) / kPageTokens);
     memory_ = AlignedBuffer(cache_.page_stride * static_cast<size_t>(pages));
     cache_.base = memory_.data();
-    for (int32_t page = pages - 1; page >= 0; --page) pages_.push_back(page);  // not in order: ids, not offsets
+    for (int32_t page = pages - 1; page >= 0; --page)
+      pages_.push_back(page);  // not in order: ids, not offsets
   }
 
   // Runs tokens [past, past + count) and returns the logits of the last `wanted` rows.
-  std::vector<float> Run(std::span<const int32_t> tokens, const PromptPositions& positions, int64_t past, int64_t count,
-                         std::span<const ImageRows> images, int64_t wanted, const HiddenTrace& trace = {}) {
+  std::vector<float> Run(std::span<const int32_t> tokens, const PromptPositions& positions, int64_t past,
+                         int64_t count, std::span<const ImageRows> images, int64_t wanted,
+                         const HiddenTrace& trace = {}) {
     const auto part = [&](const std::vector<int32_t>& values) {
       return std::span(values).subspan(static_cast<size_t>(past), static_cast<size_t>(count));
     };
@@ -108,8 +112,9 @@ struct Case {
 
 std::string CaseName(const ::testing::TestParamInfo<Case>& info) {
   const Case& c = info.param;
-  std::string name = c.checkpoint + "_" + c.conversation + "_" + std::string(WeightTypeName(c.precision.weights)) + "_" +
-                     std::string(IsaName(c.isa)) + "_" + std::to_string(c.threads);
+  std::string name = c.checkpoint + "_" + c.conversation + "_" +
+                     std::string(WeightTypeName(c.precision.weights)) + "_" + std::string(IsaName(c.isa)) +
+                     "_" + std::to_string(c.threads);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
@@ -150,7 +155,8 @@ class ModelGolden : public ::testing::TestWithParam<Case> {
     std::vector<uint8_t> bytes;
     for (int64_t row = 0; row < grid.patches() * 3; ++row) {
       for (int64_t i = 0; i < area; ++i) {
-        bytes.push_back(static_cast<uint8_t>(std::lround((pixels[static_cast<size_t>(row * 2 * area + i)] * 0.5F + 0.5F) * 255)));
+        bytes.push_back(static_cast<uint8_t>(
+            std::lround((pixels[static_cast<size_t>(row * 2 * area + i)] * 0.5F + 0.5F) * 255)));
       }
     }
     VisionPicture picture;
@@ -167,7 +173,8 @@ class ModelGolden : public ::testing::TestWithParam<Case> {
   std::vector<ImageRows> Images(std::span<const int32_t> tokens, const ImageFeatures& features) const {
     std::vector<ImageRows> images;
     for (size_t i = 0; i < tokens.size(); ++i) {
-      if (tokens[i] == model_->config().image_token) return {{static_cast<int64_t>(i), features.tokens, 0, &features}};
+      if (tokens[i] == model_->config().image_token)
+        return {{static_cast<int64_t>(i), features.tokens, 0, &features}};
     }
     return images;
   }
@@ -190,7 +197,8 @@ TEST_P(ModelGolden, EveryStageEqualsTheReference) {
     grids.push_back({thw[0], thw[1], thw[2]});
     EXPECT_LE(RelativeError(features.merged, golden_.Floats("vision.merged")), tolerance);
     for (size_t i = 0; i < features.deepstack.size(); ++i) {
-      EXPECT_LE(RelativeError(features.deepstack[i], golden_.Floats("vision.deepstack." + std::to_string(i))), tolerance);
+      EXPECT_LE(RelativeError(features.deepstack[i], golden_.Floats("vision.deepstack." + std::to_string(i))),
+                tolerance);
     }
   }
   SACCADE_ASSERT_OK_AND_ASSIGN(PromptPositions positions,
@@ -211,7 +219,8 @@ TEST_P(ModelGolden, EveryStageEqualsTheReference) {
   };
   std::vector<float> logits = runner.Run(tokens, positions, 0, prompt, Images(tokens, features), 8, trace);
   EXPECT_LE(RelativeError(first_layer, golden_.Floats("hidden.1")), tolerance);
-  EXPECT_LE(RelativeError(last_layer, golden_.Floats("hidden." + std::to_string(config.text.layers))), tolerance);
+  EXPECT_LE(RelativeError(last_layer, golden_.Floats("hidden." + std::to_string(config.text.layers))),
+            tolerance);
   EXPECT_LE(RelativeError(logits, golden_.Floats("logits")), tolerance);
 
   // Greedy decoding, equal up to the first step whose margin is smaller than the arithmetic can promise.
@@ -252,13 +261,16 @@ TEST_P(ModelGolden, SlicedPrefillEqualsWhole) {
       const int64_t count = std::min(slice, prompt - past);
       std::vector<ImageRows> images;
       for (const ImageRows& image : whole) {
-        const int64_t begin = std::max(past, image.first_row), end = std::min(past + count, image.first_row + image.rows);
-        if (begin < end) images.push_back({begin - past, end - begin, begin - image.first_row, image.features});
+        const int64_t begin = std::max(past, image.first_row),
+                      end = std::min(past + count, image.first_row + image.rows);
+        if (begin < end)
+          images.push_back({begin - past, end - begin, begin - image.first_row, image.features});
       }
       logits = runner.Run(tokens, positions, past, count, images, 1);
     }
     const std::vector<float> expected = golden_.Floats("logits");
-    EXPECT_LE(RelativeError(logits, std::span(expected).last(logits.size())), GetParam().precision.tolerance) << slice;
+    EXPECT_LE(RelativeError(logits, std::span(expected).last(logits.size())), GetParam().precision.tolerance)
+        << slice;
   }
 }
 

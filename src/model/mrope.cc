@@ -44,7 +44,8 @@ Result<PromptPositions> ComputePositions(std::span<const int32_t> tokens, int32_
       ++i;
       continue;
     }
-    if (picture == grids.size()) return Internal("prompt has image tokens for more than {} pictures", grids.size());
+    if (picture == grids.size())
+      return Internal("prompt has image tokens for more than {} pictures", grids.size());
     const GridThw& grid = grids[picture++];
     const auto count = static_cast<size_t>(grid.patches() / (int64_t{merge_size} * merge_size));
     const size_t end = i + count;
@@ -57,7 +58,8 @@ Result<PromptPositions> ComputePositions(std::span<const int32_t> tokens, int32_
     next += std::max({grid.t, grid.h / merge_size, grid.w / merge_size});
     i = end;
   }
-  if (picture != grids.size()) return Internal("prompt has image tokens for {} of {} pictures", picture, grids.size());
+  if (picture != grids.size())
+    return Internal("prompt has image tokens for {} of {} pictures", picture, grids.size());
   positions.delta = next - static_cast<int32_t>(tokens.size());
   return positions;
 }
@@ -94,8 +96,8 @@ void AppendPatchCoordinates(const GridThw& grid, int merge_size, std::vector<int
   }
 }
 
-void FillVisionRope(const VisionConfig& config, std::span<const int32_t> rows, std::span<const int32_t> columns,
-                    float* cos, float* sin) {
+void FillVisionRope(const VisionConfig& config, std::span<const int32_t> rows,
+                    std::span<const int32_t> columns, float* cos, float* sin) {
   const int pairs = config.head_dim() / 2;
   const std::vector<float> frequencies = InverseFrequencies(config.rope_theta, pairs);
   const size_t half = frequencies.size();

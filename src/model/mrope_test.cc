@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 constexpr int32_t kImage = 9;
 
 TEST(MRope, TextCountsOnInAllAxes) {
-  SACCADE_ASSERT_OK_AND_ASSIGN(const PromptPositions p, ComputePositions(std::vector<int32_t>{1, 2, 3}, kImage, {}, 2));
+  SACCADE_ASSERT_OK_AND_ASSIGN(const PromptPositions p,
+                               ComputePositions(std::vector<int32_t>{1, 2, 3}, kImage, {}, 2));
   EXPECT_THAT(p.t, ElementsAre(0, 1, 2));
   EXPECT_EQ(p.t, p.h);
   EXPECT_EQ(p.t, p.w);
@@ -43,8 +44,10 @@ TEST(MRope, TokensAndPicturesMustBelongTogether) {
   const std::vector<GridThw> grids = {{1, 4, 4}};
   EXPECT_THAT(ComputePositions(std::vector<int32_t>{kImage, kImage, kImage}, kImage, grids, 2),
               FailsWith(StatusCode::kInternal, HasSubstr("needs 4")));
-  EXPECT_THAT(ComputePositions(std::vector<int32_t>{1}, kImage, grids, 2), FailsWith(StatusCode::kInternal, HasSubstr("0 of 1")));
-  EXPECT_THAT(ComputePositions(std::vector<int32_t>{kImage}, kImage, {}, 2), FailsWith(StatusCode::kInternal, HasSubstr("more than 0")));
+  EXPECT_THAT(ComputePositions(std::vector<int32_t>{1}, kImage, grids, 2),
+              FailsWith(StatusCode::kInternal, HasSubstr("0 of 1")));
+  EXPECT_THAT(ComputePositions(std::vector<int32_t>{kImage}, kImage, {}, 2),
+              FailsWith(StatusCode::kInternal, HasSubstr("more than 0")));
 }
 
 TEST(MRope, AxesInterleaveOverThePairs) {

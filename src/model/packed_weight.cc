@@ -9,7 +9,8 @@ Status WeightLoader::Allocate(LinearLayer& layer, int64_t outputs, int64_t input
   return OkStatus();
 }
 
-Result<LinearLayer> WeightLoader::Linear(const std::string& name, int64_t outputs, int64_t inputs, bool bias) {
+Result<LinearLayer> WeightLoader::Linear(const std::string& name, int64_t outputs, int64_t inputs,
+                                         bool bias) {
   SACCADE_ASSIGN_OR_RETURN(const TensorView weight, store_.Get(name + ".weight", {outputs, inputs}));
   LinearLayer layer;
   SACCADE_RETURN_IF_ERROR(Allocate(layer, outputs, inputs, 1));
@@ -21,8 +22,8 @@ Result<LinearLayer> WeightLoader::Linear(const std::string& name, int64_t output
   return layer;
 }
 
-Result<LinearLayer> WeightLoader::Stacked(std::span<const std::string> names, std::span<const int64_t> outputs,
-                                          int64_t inputs) {
+Result<LinearLayer> WeightLoader::Stacked(std::span<const std::string> names,
+                                          std::span<const int64_t> outputs, int64_t inputs) {
   std::vector<TensorView> sources;
   int64_t total = 0;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -49,8 +50,8 @@ Result<LinearLayer> WeightLoader::GateUp(const std::string& gate, const std::str
   return layer;
 }
 
-Result<LinearLayer> WeightLoader::FromFloats(const std::vector<float>& weight, std::vector<float> bias, int64_t outputs,
-                                             int64_t inputs) {
+Result<LinearLayer> WeightLoader::FromFloats(const std::vector<float>& weight, std::vector<float> bias,
+                                             int64_t outputs, int64_t inputs) {
   const TensorView view{DType::kF32, {outputs, inputs}, std::as_bytes(std::span(weight))};
   LinearLayer layer;
   SACCADE_RETURN_IF_ERROR(Allocate(layer, outputs, inputs, 1));

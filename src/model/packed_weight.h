@@ -22,7 +22,8 @@ class LinearLayer {
 
   // x: [rows, inputs()], out: [rows, outputs()], both dense.
   void Apply(KernelContext& context, const float* x, int64_t rows, Epilogue epilogue, float* out) const {
-    Linear(context, x, rows, inputs(), matrix_, bias_.empty() ? nullptr : bias_.data(), epilogue, out, outputs());
+    Linear(context, x, rows, inputs(), matrix_, bias_.empty() ? nullptr : bias_.data(), epilogue, out,
+           outputs());
   }
 
  private:
@@ -32,8 +33,8 @@ class LinearLayer {
   std::vector<float> bias_;
 };
 
-// Takes tensors out of a checkpoint and packs them. After each matrix its file pages are released, so that the
-// peak is one packed copy plus one tensor.
+// Takes tensors out of a checkpoint and packs them. After each matrix its file pages are released, so that
+// the peak is one packed copy plus one tensor.
 class WeightLoader {
  public:
   WeightLoader(KernelContext& context, const WeightStore& store, WeightType type)
@@ -43,7 +44,8 @@ class WeightLoader {
   // `name`.weight [outputs, inputs] and, with `bias`, `name`.bias [outputs].
   Result<LinearLayer> Linear(const std::string& name, int64_t outputs, int64_t inputs, bool bias);
   // Several projections of the same input, one below the other (q, k and v).
-  Result<LinearLayer> Stacked(std::span<const std::string> names, std::span<const int64_t> outputs, int64_t inputs);
+  Result<LinearLayer> Stacked(std::span<const std::string> names, std::span<const int64_t> outputs,
+                              int64_t inputs);
   Result<LinearLayer> GateUp(const std::string& gate, const std::string& up, int64_t outputs, int64_t inputs);
   // A matrix whose rows were computed by the caller: f32 [outputs, inputs].
   Result<LinearLayer> FromFloats(const std::vector<float>& weight, std::vector<float> bias, int64_t outputs,

@@ -30,12 +30,14 @@ Result<TextDecoder::Layer> TextDecoder::LoadLayer(WeightLoader& loader, const Te
   const std::array<int64_t, 3> outputs = {q, kv, kv};
   SACCADE_ASSIGN_OR_RETURN(layer.qkv, loader.Stacked(names, outputs, h));
   SACCADE_ASSIGN_OR_RETURN(layer.out, loader.Linear(attention + "o_proj", h, q, false));
-  SACCADE_ASSIGN_OR_RETURN(layer.gate_up, loader.GateUp(name + "mlp.gate_proj", name + "mlp.up_proj", config.intermediate, h));
+  SACCADE_ASSIGN_OR_RETURN(
+      layer.gate_up, loader.GateUp(name + "mlp.gate_proj", name + "mlp.up_proj", config.intermediate, h));
   SACCADE_ASSIGN_OR_RETURN(layer.down, loader.Linear(name + "mlp.down_proj", h, config.intermediate, false));
   return layer;
 }
 
-Result<TextDecoder> TextDecoder::Load(WeightLoader& loader, const TextConfig& config, int deepstack_features) {
+Result<TextDecoder> TextDecoder::Load(WeightLoader& loader, const TextConfig& config,
+                                      int deepstack_features) {
   SACCADE_CHECK(deepstack_features <= config.layers);
   TextDecoder decoder;
   decoder.config_ = config;
@@ -43,11 +45,13 @@ Result<TextDecoder> TextDecoder::Load(WeightLoader& loader, const TextConfig& co
     SACCADE_ASSIGN_OR_RETURN(Layer layer, LoadLayer(loader, config, index));
     decoder.layers_.push_back(std::move(layer));
   }
-  SACCADE_ASSIGN_OR_RETURN(decoder.final_norm_, loader.Vector("model.language_model.norm.weight", config.hidden));
+  SACCADE_ASSIGN_OR_RETURN(decoder.final_norm_,
+                           loader.Vector("model.language_model.norm.weight", config.hidden));
   const std::string embedding = "model.language_model.embed_tokens";
-  SACCADE_ASSIGN_OR_RETURN(decoder.embedding_, loader.Tensor(embedding + ".weight", {config.vocab, config.hidden}));
-  SACCADE_ASSIGN_OR_RETURN(decoder.head_, loader.Linear(config.tied_head ? embedding : "lm_head", config.vocab,
-                                                        config.hidden, false));
+  SACCADE_ASSIGN_OR_RETURN(decoder.embedding_,
+                           loader.Tensor(embedding + ".weight", {config.vocab, config.hidden}));
+  SACCADE_ASSIGN_OR_RETURN(decoder.head_, loader.Linear(config.tied_head ? embedding : "lm_head",
+                                                        config.vocab, config.hidden, false));
   return decoder;
 }
 
@@ -61,8 +65,9 @@ size_t TextDecoder::bytes() const {
 
 size_t TextDecoder::ScratchBytes(int64_t rows, int64_t logit_rows) const {
   const int64_t heads = config_.q_heads + 2 * config_.kv_heads;
-  const int64_t per_row = 2 * config_.hidden + heads * config_.head_dim + int64_t{config_.q_heads} * config_.head_dim +
-                          config_.intermediate + config_.head_dim;
+  const int64_t per_row = 2 * config_.hidden + heads * config_.head_dim +
+                          int64_t{config_.q_heads} * config_.head_dim + config_.intermediate +
+                          config_.head_dim;
   return static_cast<size_t>(rows * per_row + logit_rows * config_.hidden) * sizeof(float);
 }
 
@@ -72,7 +77,9 @@ void TextDecoder::Embed(KernelContext& context, const TextBatch& batch, float* h
   context.pool().ParallelFor(static_cast<int64_t>(batch.tokens.size()), [&](int64_t row, int) {
     const int32_t token = batch.tokens[static_cast<size_t>(row)];
     SACCADE_CHECK(token >= 0 && token < config_.vocab);
-    CopyAsFloat({embedding_.dtype, {width}, embedding_.bytes.subspan(static_cast<size_t>(token) * row_bytes, row_bytes)},
+    CopyAsFloat({embedding_.dtype,
+                 {width},
+                 embedding_.bytes.subspan(static_cast<size_t>(token) * row_bytes, row_bytes)},
                 hidden + row * width);
   });
   for (const ImageRows& image : batch.images) {
@@ -97,10 +104,10 @@ void TextDecoder::RunLayer(KernelContext& context, const Layer& layer, const KvL
   layer.qkv.Apply(context, normed, rows, Epilogue::kNone, qkv);
   float* k = qkv + q_width;
   const float* v = k + kv_width;
-  NormRope(context, qkv, rows, qkv_width, config_.q_heads, config_.head_dim, layer.q_norm.data(), config_.rms_eps, cos,
-           sin);
-  NormRope(context, k, rows, qkv_width, config_.kv_heads, config_.head_dim, layer.k_norm.data(), config_.rms_eps, cos,
-           sin);
+  NormRope(context, qkv, rows, qkv_width, config_.q_heads, config_.head_dim, layer.q_norm.data(),
+           config_.rms_eps, cos, sin);
+  NormRope(context, k, rows, qkv_width, config_.kv_heads, config_.head_dim, layer.k_norm.data(),
+           config_.rms_eps, cos, sin);
   AppendKv(context, layout, segments, k, qkv_width, v, qkv_width);
   PagedAttention(context, layout, segments, qkv, qkv_width, config_.q_heads, attention);
   layer.out.Apply(context, attention, rows, Epilogue::kAdd, hidden);
@@ -115,7 +122,8 @@ namespace {
 // The page addresses of one layer, for every sequence of the batch.
 class LayerSegments {
  public:
-  LayerSegments(const KvCacheView& cache, std::span<const SequenceRows> sequences) : cache_(cache), sequences_(sequences) {
+  LayerSegments(const KvCacheView& cache, std::span<const SequenceRows> sequences)
+      : cache_(cache), sequences_(sequences) {
     size_t pages = 0;
     for (const SequenceRows& sequence : sequences) pages += sequence.pages.size();
     addresses_.resize(pages);
@@ -156,7 +164,8 @@ Status TextDecoder::Forward(KernelContext& context, const KvCacheView& cache, co
   float* cos = scratch.cos.Reserve(count(config_.head_dim / 2));
   float* sin = scratch.sin.Reserve(count(config_.head_dim / 2));
   float* last = scratch.logit_rows.Reserve(batch.logit_rows.size() * static_cast<size_t>(config_.hidden));
-  if (hidden == nullptr || cos == nullptr || sin == nullptr || (last == nullptr && !batch.logit_rows.empty()) ||
+  if (hidden == nullptr || cos == nullptr || sin == nullptr ||
+      (last == nullptr && !batch.logit_rows.empty()) ||
       scratch.normed.Reserve(count(config_.hidden)) == nullptr ||
       scratch.qkv.Reserve(count(q_width + 2 * kv_width)) == nullptr ||
       scratch.attention.Reserve(count(q_width)) == nullptr ||
@@ -167,12 +176,15 @@ Status TextDecoder::Forward(KernelContext& context, const KvCacheView& cache, co
   FillTextRope(config_, batch.position_t, batch.position_h, batch.position_w, cos, sin);
   LayerSegments segments(cache, batch.sequences);
   for (int index = 0; index < config_.layers; ++index) {
-    RunLayer(context, layers_[static_cast<size_t>(index)], cache.layout, segments.ForLayer(index), rows, scratch);
+    RunLayer(context, layers_[static_cast<size_t>(index)], cache.layout, segments.ForLayer(index), rows,
+             scratch);
     if (trace) trace(index + 1, hidden, rows);
     for (const ImageRows& image : batch.images) {
       if (static_cast<size_t>(index) >= image.features->deepstack.size()) continue;
-      AddInPlace(context, image.features->deepstack[static_cast<size_t>(index)].data() + image.first_token * config_.hidden,
-                 image.rows * config_.hidden, hidden + image.first_row * config_.hidden);
+      AddInPlace(
+          context,
+          image.features->deepstack[static_cast<size_t>(index)].data() + image.first_token * config_.hidden,
+          image.rows * config_.hidden, hidden + image.first_row * config_.hidden);
     }
   }
   for (size_t i = 0; i < batch.logit_rows.size(); ++i) {

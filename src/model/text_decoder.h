@@ -15,8 +15,8 @@
 
 namespace saccade {
 
-// Where the KV pages lie: page p of layer l starts at base + p * page_stride + l * layer_stride. The engine owns
-// the memory; the decoder only computes addresses.
+// Where the KV pages lie: page p of layer l starts at base + p * page_stride + l * layer_stride. The engine
+// owns the memory; the decoder only computes addresses.
 struct KvCacheView {
   KvLayout layout;
   std::byte* base = nullptr;
@@ -24,14 +24,15 @@ struct KvCacheView {
   size_t layer_stride = 0;
 };
 
-// Rows [first_row, first_row + rows) of a batch are the tokens [past_tokens, past_tokens + rows) of one sequence,
-// whose page ids are `pages` (room for past_tokens + rows tokens).
+// Rows [first_row, first_row + rows) of a batch are the tokens [past_tokens, past_tokens + rows) of one
+// sequence, whose page ids are `pages` (room for past_tokens + rows tokens).
 struct SequenceRows {
   int64_t first_row = 0, rows = 0, past_tokens = 0;
   std::span<const int32_t> pages;
 };
 
-// Rows whose embeddings come from a picture: batch row first_row + i takes token first_token + i of `features`.
+// Rows whose embeddings come from a picture: batch row first_row + i takes token first_token + i of
+// `features`.
 struct ImageRows {
   int64_t first_row = 0, rows = 0, first_token = 0;
   const ImageFeatures* features = nullptr;
@@ -39,14 +40,15 @@ struct ImageRows {
 
 // One step. All spans belong to the caller and outlive the call.
 struct TextBatch {
-  std::span<const int32_t> tokens;                     // [rows]
+  std::span<const int32_t> tokens;                              // [rows]
   std::span<const int32_t> position_t, position_h, position_w;  // [rows] each
-  std::span<const SequenceRows> sequences;             // every row belongs to exactly one
+  std::span<const SequenceRows> sequences;                      // every row belongs to exactly one
   std::span<const ImageRows> images;
-  std::span<const int64_t> logit_rows;                 // rows whose logits are wanted
+  std::span<const int64_t> logit_rows;  // rows whose logits are wanted
 };
 
-// Receives hidden states of a step under the names of the reference files ("hidden.1", "hidden.5"): [rows, hidden].
+// Receives hidden states of a step under the names of the reference files ("hidden.1", "hidden.5"): [rows,
+// hidden].
 using HiddenTrace = std::function<void(int layers_done, const float* hidden, int64_t rows)>;
 
 // Activations of a step; grows to the largest step and is reused. One per thread that runs the decoder.
@@ -66,8 +68,8 @@ class TextDecoder {
   size_t ScratchBytes(int64_t rows, int64_t logit_rows) const;
 
   // Runs the step: appends keys and values of every row to the cache and writes logits [logit_rows, vocab].
-  Status Forward(KernelContext& context, const KvCacheView& cache, const TextBatch& batch, TextScratch& scratch,
-                 float* logits, const HiddenTrace& trace = {}) const;
+  Status Forward(KernelContext& context, const KvCacheView& cache, const TextBatch& batch,
+                 TextScratch& scratch, float* logits, const HiddenTrace& trace = {}) const;
 
  private:
   struct Layer {

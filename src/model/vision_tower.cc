@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kNormEps = 1e-6F;  // fixed in the reference, not part of config.json
 
-// Rows that go through norm, fc1, activation and fc2 together: the intermediate rows (4096 floats each for 2B)
-// stay in the last-level cache, and scratch does not grow with the picture.
+// Rows that go through norm, fc1, activation and fc2 together: the intermediate rows (4096 floats each for
+// 2B) stay in the last-level cache, and scratch does not grow with the picture.
 constexpr int64_t kMlpRows = 512;
 
 // Patches turned into float rows at a time.
@@ -21,8 +21,8 @@ constexpr int64_t kEmbedRows = 1024;
 
 size_t FloatBytes(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
 
-// Two taps per axis and their weights; mirrors get_vision_interpolation_indices_and_weights with bilinear mode and
-// align_corners, in float32.
+// Two taps per axis and their weights; mirrors get_vision_interpolation_indices_and_weights with bilinear
+// mode and align_corners, in float32.
 struct AxisTaps {
   int64_t low = 0, high = 0;
   float low_weight = 1, high_weight = 0;
@@ -40,8 +40,8 @@ AxisTaps MakeTaps(int32_t index, int size, int side) {
 
 }  // namespace
 
-Result<PatchMerger> PatchMerger::Load(WeightLoader& loader, const VisionConfig& config, const std::string& name,
-                                      bool norm_after_shuffle) {
+Result<PatchMerger> PatchMerger::Load(WeightLoader& loader, const VisionConfig& config,
+                                      const std::string& name, bool norm_after_shuffle) {
   PatchMerger merger;
   merger.norm_after_shuffle_ = norm_after_shuffle;
   merger.hidden_ = config.hidden;
@@ -55,14 +55,15 @@ Result<PatchMerger> PatchMerger::Load(WeightLoader& loader, const VisionConfig& 
   return merger;
 }
 
-void PatchMerger::Apply(KernelContext& context, const float* x, int64_t tokens, float* scratch, float* out) const {
+void PatchMerger::Apply(KernelContext& context, const float* x, int64_t tokens, float* scratch,
+                        float* out) const {
   const int64_t merged = hidden_ * merged_patches_;
   const int64_t norm_width = norm_after_shuffle_ ? merged : hidden_;
   float* normed = scratch;
   float* middle = scratch + tokens * merged;
   // The shuffle itself is free: the patches of one token already lie next to each other.
-  LayerNorm(context, x, tokens * merged / norm_width, norm_width, norm_weight_.data(), norm_bias_.data(), kNormEps,
-            normed);
+  LayerNorm(context, x, tokens * merged / norm_width, norm_width, norm_weight_.data(), norm_bias_.data(),
+            kNormEps, normed);
   fc1_.Apply(context, normed, tokens, Epilogue::kGeluErf, middle);
   fc2_.Apply(context, middle, tokens, Epilogue::kNone, out);
 }
@@ -70,9 +71,9 @@ void PatchMerger::Apply(KernelContext& context, const float* x, int64_t tokens, 
 Result<LinearLayer> VisionTower::LoadPatchEmbedding(WeightLoader& loader, const VisionConfig& config) {
   const std::string name = "model.visual.patch_embed.proj";
   const int64_t area = int64_t{config.patch_size} * config.patch_size, frames = config.temporal_patch_size;
-  SACCADE_ASSIGN_OR_RETURN(
-      const TensorView weight,
-      loader.Tensor(name + ".weight", {config.hidden, config.in_channels, frames, config.patch_size, config.patch_size}));
+  SACCADE_ASSIGN_OR_RETURN(const TensorView weight,
+                           loader.Tensor(name + ".weight", {config.hidden, config.in_channels, frames,
+                                                            config.patch_size, config.patch_size}));
   SACCADE_ASSIGN_OR_RETURN(std::vector<float> bias, loader.Vector(name + ".bias", config.hidden));
   // A still picture is the same frame repeated, so the convolution over frames is one over the summed kernel.
   const std::vector<float> full = ToFloats(weight);
@@ -81,14 +82,16 @@ Result<LinearLayer> VisionTower::LoadPatchEmbedding(WeightLoader& loader, const 
   for (int64_t row = 0; row < config.hidden * config.in_channels; ++row) {
     for (int64_t frame = 0; frame < frames; ++frame) {
       for (int64_t i = 0; i < area; ++i) {
-        folded[static_cast<size_t>(row * area + i)] += full[static_cast<size_t>((row * frames + frame) * area + i)];
+        folded[static_cast<size_t>(row * area + i)] +=
+            full[static_cast<size_t>((row * frames + frame) * area + i)];
       }
     }
   }
   return loader.FromFloats(folded, std::move(bias), config.hidden, inputs);
 }
 
-Result<VisionTower::Block> VisionTower::LoadBlock(WeightLoader& loader, const VisionConfig& config, int layer) {
+Result<VisionTower::Block> VisionTower::LoadBlock(WeightLoader& loader, const VisionConfig& config,
+                                                  int layer) {
   const std::string name = fmt::format("model.visual.blocks.{}.", layer);
   const int64_t h = config.hidden;
   Block block;
@@ -108,9 +111,9 @@ Result<VisionTower> VisionTower::Load(WeightLoader& loader, const VisionConfig& 
   tower.config_ = config;
   tower.type_ = loader.type();
   SACCADE_ASSIGN_OR_RETURN(tower.patch_embedding_, LoadPatchEmbedding(loader, config));
-  SACCADE_ASSIGN_OR_RETURN(
-      const TensorView positions,
-      loader.Tensor("model.visual.pos_embed.weight", {int64_t{config.grid_side} * config.grid_side, config.hidden}));
+  SACCADE_ASSIGN_OR_RETURN(const TensorView positions,
+                           loader.Tensor("model.visual.pos_embed.weight",
+                                         {int64_t{config.grid_side} * config.grid_side, config.hidden}));
   tower.position_grid_ = ToFloats(positions);
   for (int layer = 0; layer < config.depth; ++layer) {
     SACCADE_ASSIGN_OR_RETURN(Block block, LoadBlock(loader, config, layer));
@@ -179,7 +182,8 @@ Result<std::unique_ptr<VisionJob>> VisionTower::Start(std::vector<VisionPicture>
 void VisionTower::EmbedPatches(KernelContext& context, VisionJob& job) const {
   const int64_t inputs = patch_embedding_.inputs(), area = inputs / 3;
   float* rows = job.qkv_.floats();  // free until the first block; holds 3 * hidden floats per patch
-  const int64_t rows_at_once = std::max<int64_t>(1, std::min(kEmbedRows, job.patches_ * 3 * config_.hidden / inputs));
+  const int64_t rows_at_once =
+      std::max<int64_t>(1, std::min(kEmbedRows, job.patches_ * 3 * config_.hidden / inputs));
   int64_t first = 0;
   for (const VisionPicture& picture : job.pictures_) {
     const int64_t patches = picture.grid.patches();
@@ -244,7 +248,8 @@ void VisionTower::RunBlock(KernelContext& context, VisionJob& job, const Block& 
   const int64_t rows_at_once = std::clamp<int64_t>(patches * 3 * h / config_.intermediate, 1, kMlpRows);
   for (int64_t begin = 0; begin < patches; begin += rows_at_once) {
     const int64_t rows = std::min(rows_at_once, patches - begin);
-    LayerNorm(context, x + begin * h, rows, h, block.norm2_weight.data(), block.norm2_bias.data(), kNormEps, normed);
+    LayerNorm(context, x + begin * h, rows, h, block.norm2_weight.data(), block.norm2_bias.data(), kNormEps,
+              normed);
     block.fc1.Apply(context, normed, rows, activation, qkv);
     block.fc2.Apply(context, qkv, rows, Epilogue::kAdd, x + begin * h);
   }
@@ -279,7 +284,8 @@ void VisionTower::Step(KernelContext& context, VisionJob& job) const {
   }
   ++job.layer_;
   if (job.done()) {
-    for (AlignedBuffer* buffer : {&job.hidden_, &job.qkv_, &job.normed_, &job.rope_}) *buffer = AlignedBuffer();
+    for (AlignedBuffer* buffer : {&job.hidden_, &job.qkv_, &job.normed_, &job.rope_})
+      *buffer = AlignedBuffer();
   }
 }
 

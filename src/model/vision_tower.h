@@ -34,8 +34,8 @@ struct ImageFeatures {
   size_t bytes() const { return (1 + deepstack.size()) * merged.size() * sizeof(float); }
 };
 
-// Norm, 2x2 shuffle and a two-layer MLP: [patches, hidden] -> [patches / 4, out]. The main merger normalises each
-// patch before the shuffle, the DeepStack ones the shuffled row after it (use_postshuffle_norm).
+// Norm, 2x2 shuffle and a two-layer MLP: [patches, hidden] -> [patches / 4, out]. The main merger normalises
+// each patch before the shuffle, the DeepStack ones the shuffled row after it (use_postshuffle_norm).
 class PatchMerger {
  public:
   static Result<PatchMerger> Load(WeightLoader& loader, const VisionConfig& config, const std::string& name,
@@ -53,8 +53,8 @@ class PatchMerger {
 
 class VisionTower;
 
-// The state of one packed group of pictures on its way through the tower. Engine thread only. Memory is linear in
-// the patches of the group and is freed with the job.
+// The state of one packed group of pictures on its way through the tower. Engine thread only. Memory is
+// linear in the patches of the group and is freed with the job.
 class VisionJob {
  public:
   // Layers finished and to do, the mergers included.
@@ -85,7 +85,8 @@ class VisionTower {
 
   // Starts a group: embeds nothing yet, only allocates. Fails when the memory cannot be had.
   Result<std::unique_ptr<VisionJob>> Start(std::vector<VisionPicture> pictures) const;
-  // Runs one more layer of the group: patch embedding, a block (with its DeepStack features) or the final merger.
+  // Runs one more layer of the group: patch embedding, a block (with its DeepStack features) or the final
+  // merger.
   void Step(KernelContext& context, VisionJob& job) const;
   // Scratch bytes that a job over this many patches needs.
   size_t JobBytes(int64_t patches) const;

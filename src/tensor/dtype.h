@@ -12,27 +12,39 @@ enum class DType : uint8_t { kF32, kF16, kBf16, kU8, kI8, kI32, kI64, kBool };
 constexpr int64_t DTypeBytes(DType type) {
   switch (type) {
     case DType::kF32:
-    case DType::kI32: return 4;
+    case DType::kI32:
+      return 4;
     case DType::kF16:
-    case DType::kBf16: return 2;
-    case DType::kI64: return 8;
+    case DType::kBf16:
+      return 2;
+    case DType::kI64:
+      return 8;
     case DType::kU8:
     case DType::kI8:
-    case DType::kBool: return 1;
+    case DType::kBool:
+      return 1;
   }
   return 0;
 }
 
 constexpr std::string_view DTypeName(DType type) {
   switch (type) {
-    case DType::kF32: return "F32";
-    case DType::kF16: return "F16";
-    case DType::kBf16: return "BF16";
-    case DType::kU8: return "U8";
-    case DType::kI8: return "I8";
-    case DType::kI32: return "I32";
-    case DType::kI64: return "I64";
-    case DType::kBool: return "BOOL";
+    case DType::kF32:
+      return "F32";
+    case DType::kF16:
+      return "F16";
+    case DType::kBf16:
+      return "BF16";
+    case DType::kU8:
+      return "U8";
+    case DType::kI8:
+      return "I8";
+    case DType::kI32:
+      return "I32";
+    case DType::kI64:
+      return "I64";
+    case DType::kBool:
+      return "BOOL";
   }
   return "?";
 }

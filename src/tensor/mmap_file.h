@@ -9,8 +9,8 @@
 
 namespace saccade {
 
-// Owns the mapping; movable. Thread-safe to read. The file must not be truncated while it is mapped: the caller
-// takes checkpoints to be immutable, as every tool of the field does.
+// Owns the mapping; movable. Thread-safe to read. The file must not be truncated while it is mapped: the
+// caller takes checkpoints to be immutable, as every tool of the field does.
 class MmapFile {
  public:
   static Result<MmapFile> Open(const std::filesystem::path& path);
@@ -23,8 +23,8 @@ class MmapFile {
 
   // Tells the kernel that a part will be read once, soon and in order.
   void AdviseSequential() const;
-  // Drops the pages of `part` (a sub-span of bytes()) from this process's resident memory; they are read again
-  // from the page cache when touched. Keeps the peak low while weights are packed into their own copy.
+  // Drops the pages of `part` (a sub-span of bytes()) from this process's resident memory; they are read
+  // again from the page cache when touched. Keeps the peak low while weights are packed into their own copy.
   void Release(std::span<const std::byte> part) const;
 
  private:

@@ -43,12 +43,14 @@ Result<std::vector<int64_t>> ParseShape(const Json& value) {
 }
 
 Result<TensorView> ParseEntry(const Json& entry, std::span<const std::byte> data) {
-  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
+  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
+      !entry.contains("data_offsets")) {
     return InvalidArgument("entry needs dtype, shape and data_offsets");
   }
   TensorView view;
   const Json& dtype = entry["dtype"];
-  const std::optional<DType> type = dtype.is_string() ? ParseDType(dtype.get_ref<const std::string&>()) : std::nullopt;
+  const std::optional<DType> type =
+      dtype.is_string() ? ParseDType(dtype.get_ref<const std::string&>()) : std::nullopt;
   if (!type) return Unsupported("dtype {} is not supported", dtype.dump());
   view.dtype = *type;
   SACCADE_ASSIGN_OR_RETURN(view.shape, ParseShape(entry["shape"]));
@@ -59,13 +61,13 @@ Result<TensorView> ParseEntry(const Json& entry, std::span<const std::byte> data
   }
   const auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
   if (begin > end || end > data.size()) {
-    return InvalidArgument("data_offsets [{}, {}] lie outside the {} bytes of data; is the file truncated?", begin, end,
-                           data.size());
+    return InvalidArgument("data_offsets [{}, {}] lie outside the {} bytes of data; is the file truncated?",
+                           begin, end, data.size());
   }
   const auto wanted = static_cast<uint64_t>(view.elements() * DTypeBytes(view.dtype));
   if (end - begin != wanted) {
-    return InvalidArgument("data_offsets span {} bytes but {} {} needs {}", end - begin, DTypeName(view.dtype),
-                           view.ShapeString(), wanted);
+    return InvalidArgument("data_offsets span {} bytes but {} {} needs {}", end - begin,
+                           DTypeName(view.dtype), view.ShapeString(), wanted);
   }
   view.bytes = data.subspan(begin, end - begin);
   return view;
@@ -80,7 +82,8 @@ Result<std::map<std::string, TensorView>> ParseSafetensors(std::span<const std::
   if (header_bytes > kMaxHeaderBytes || header_bytes > file.size() - sizeof(header_bytes)) {
     return InvalidArgument("header claims {} bytes but the file has {}", header_bytes, file.size());
   }
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(header_bytes), header_bytes);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(header_bytes),
+                              header_bytes);
   JsonLimits limits;
   limits.max_bytes = kMaxHeaderBytes;
   limits.max_depth = 8;
@@ -117,18 +120,21 @@ Status WriteSafetensors(const std::filesystem::path& path, const std::map<std::s
     out.write(reinterpret_cast<const char*>(&size), sizeof(size));
     out.write(text.data(), static_cast<std::streamsize>(text.size()));
     for (const auto& [name, view] : tensors) {
-      out.write(reinterpret_cast<const char*>(view.bytes.data()), static_cast<std::streamsize>(view.bytes.size()));
+      out.write(reinterpret_cast<const char*>(view.bytes.data()),
+                static_cast<std::streamsize>(view.bytes.size()));
     }
     out.flush();
     if (!out) {
       std::error_code ignored;
       std::filesystem::remove(temporary, ignored);
-      return InsufficientStorage("cannot write {}: is the folder writable and the disk not full?", path.string());
+      return InsufficientStorage("cannot write {}: is the folder writable and the disk not full?",
+                                 path.string());
     }
   }
   std::error_code error;
   std::filesystem::rename(temporary, path, error);
-  if (error) return Internal("cannot rename {} to {}: {}", temporary.string(), path.string(), error.message());
+  if (error)
+    return Internal("cannot rename {} to {}: {}", temporary.string(), path.string(), error.message());
   return OkStatus();
 }
 

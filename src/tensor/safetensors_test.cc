@@ -54,10 +54,14 @@ TEST(Safetensors, ReadsTensors) {
 }
 
 TEST(Safetensors, RefusesEveryLie) {
-  const auto entry = [](const std::string& fields) { return FileOf("{\"x\":{" + fields + "}}", std::string(8, '\0')); };
+  const auto entry = [](const std::string& fields) {
+    return FileOf("{\"x\":{" + fields + "}}", std::string(8, '\0'));
+  };
   EXPECT_THAT(Parse(""), FailsWith(StatusCode::kInvalidArgument, HasSubstr("too short")));
-  EXPECT_THAT(Parse(std::string(8, '\xff')), FailsWith(StatusCode::kInvalidArgument, HasSubstr("header claims")));
-  EXPECT_THAT(Parse(FileOf("{", "")), FailsWith(StatusCode::kInvalidArgument, HasSubstr("safetensors header")));
+  EXPECT_THAT(Parse(std::string(8, '\xff')),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("header claims")));
+  EXPECT_THAT(Parse(FileOf("{", "")),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("safetensors header")));
   EXPECT_THAT(Parse(FileOf("[]", "")), FailsWith(StatusCode::kInvalidArgument, HasSubstr("not an object")));
   EXPECT_THAT(Parse(entry(R"("dtype":"F32","shape":[3],"data_offsets":[0,12])")),
               FailsWith(StatusCode::kInvalidArgument, HasSubstr("truncated")));
@@ -73,7 +77,8 @@ TEST(Safetensors, RefusesEveryLie) {
               FailsWith(StatusCode::kInvalidArgument, HasSubstr("not a size")));
   EXPECT_THAT(Parse(entry(R"("dtype":"F8","shape":[1],"data_offsets":[0,8])")),
               FailsWith(StatusCode::kUnsupported, HasSubstr("F8")));
-  EXPECT_THAT(Parse(entry(R"("dtype":7,"shape":"x")")), FailsWith(StatusCode::kInvalidArgument, HasSubstr("needs dtype")));
+  EXPECT_THAT(Parse(entry(R"("dtype":7,"shape":"x")")),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("needs dtype")));
 }
 
 TEST(Safetensors, EveryTruncationOfARealFileIsAnError) {
@@ -81,7 +86,8 @@ TEST(Safetensors, EveryTruncationOfARealFileIsAnError) {
   std::ifstream stream(path, std::ios::binary);
   const std::string file((std::istreambuf_iterator<char>(stream)), {});
   ASSERT_TRUE(Parse(file).ok());
-  for (size_t size = 0; size < file.size(); size += 1 + size / 7) EXPECT_FALSE(Parse(file.substr(0, size)).ok()) << size;
+  for (size_t size = 0; size < file.size(); size += 1 + size / 7)
+    EXPECT_FALSE(Parse(file.substr(0, size)).ok()) << size;
   EXPECT_FALSE(Parse(file.substr(0, file.size() - 1)).ok());
 }
 
@@ -112,8 +118,8 @@ TEST(DTypes, HalfAndBfloatConvertExactly) {
 }
 
 std::string Tensor(const std::string& name, int rows) {
-  return FileOf("{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + std::to_string(rows) + "],\"data_offsets\":[0," +
-                    std::to_string(4 * rows) + "]}}",
+  return FileOf("{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + std::to_string(rows) +
+                    "],\"data_offsets\":[0," + std::to_string(4 * rows) + "]}}",
                 std::string(static_cast<size_t>(4 * rows), '\0'));
 }
 
@@ -121,7 +127,8 @@ TEST(WeightStore, ReadsShards) {
   const TemporaryFolder folder("weights_shards");
   folder.Write("one.safetensors", Tensor("a", 2));
   folder.Write("two.safetensors", Tensor("b", 3));
-  folder.Write("model.safetensors.index.json", R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors"}})");
+  folder.Write("model.safetensors.index.json",
+               R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors"}})");
   SACCADE_ASSERT_OK_AND_ASSIGN(const WeightStore store, WeightStore::Open(folder.path()));
   SACCADE_EXPECT_OK(store.Get("a", {2}));
   SACCADE_EXPECT_OK(store.Get("b", {3}));
@@ -129,13 +136,17 @@ TEST(WeightStore, ReadsShards) {
 
 TEST(WeightStore, NamesWhatIsWrong) {
   const TemporaryFolder folder("weights_wrong");
-  EXPECT_THAT(WeightStore::Open(folder.path()), FailsWith(StatusCode::kNotFound, HasSubstr("model.safetensors")));
+  EXPECT_THAT(WeightStore::Open(folder.path()),
+              FailsWith(StatusCode::kNotFound, HasSubstr("model.safetensors")));
   folder.Write("model.safetensors", Tensor("a", 2));
   SACCADE_ASSERT_OK_AND_ASSIGN(const WeightStore store, WeightStore::Open(folder.path()));
-  EXPECT_THAT(store.Get("c", {2, 5}), FailsWith(StatusCode::kInvalidArgument, HasSubstr("\"c\", expected with shape [2, 5]")));
-  EXPECT_THAT(store.Get("a", {3}), FailsWith(StatusCode::kInvalidArgument, HasSubstr("\"a\" has shape [2], expected [3]")));
+  EXPECT_THAT(store.Get("c", {2, 5}),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("\"c\", expected with shape [2, 5]")));
+  EXPECT_THAT(store.Get("a", {3}),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("\"a\" has shape [2], expected [3]")));
   folder.Write("model.safetensors.index.json", R"({"weight_map":{"a":"../model.safetensors"}})");
-  EXPECT_THAT(WeightStore::Open(folder.path()), FailsWith(StatusCode::kInvalidArgument, HasSubstr("plain file name")));
+  EXPECT_THAT(WeightStore::Open(folder.path()),
+              FailsWith(StatusCode::kInvalidArgument, HasSubstr("plain file name")));
   folder.Write("model.safetensors.index.json", R"({"weight_map":{"z":"model.safetensors"}})");
   EXPECT_THAT(WeightStore::Open(folder.path()), FailsWith(StatusCode::kInvalidArgument, HasSubstr("\"z\"")));
 }

@@ -9,7 +9,9 @@
 
 namespace saccade {
 
-std::string ShapeString(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string ShapeString(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 std::string TensorView::ShapeString() const { return saccade::ShapeString(shape); }
 
@@ -17,7 +19,9 @@ void CopyAsFloat(const TensorView& tensor, float* out) {
   const int64_t count = tensor.elements();
   const std::byte* source = tensor.bytes.data();
   switch (tensor.dtype) {
-    case DType::kF32: std::memcpy(out, source, static_cast<size_t>(count) * 4); return;
+    case DType::kF32:
+      std::memcpy(out, source, static_cast<size_t>(count) * 4);
+      return;
     case DType::kBf16:
     case DType::kF16:
       for (int64_t i = 0; i < count; ++i) {
@@ -26,7 +30,8 @@ void CopyAsFloat(const TensorView& tensor, float* out) {
         out[i] = tensor.dtype == DType::kBf16 ? Bf16ToFloat(bits) : F16ToFloat(bits);
       }
       return;
-    default: SACCADE_CHECK(false && "CopyAsFloat needs a floating point tensor");
+    default:
+      SACCADE_CHECK(false && "CopyAsFloat needs a floating point tensor");
   }
 }
 

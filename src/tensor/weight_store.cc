@@ -29,7 +29,8 @@ Result<std::map<std::string, std::string>> ReadIndex(const fs::path& path) {
     if (!file.is_string()) return InvalidArgument("weight_map entry \"{}\" is not a file name", name);
     const std::string& shard = file.get_ref<const std::string&>();
     if (shard.empty() || fs::path(shard).filename() != fs::path(shard) || shard == "..") {
-      return InvalidArgument("weight_map entry \"{}\" names \"{}\", which is not a plain file name", name, shard);
+      return InvalidArgument("weight_map entry \"{}\" names \"{}\", which is not a plain file name", name,
+                             shard);
     }
     shards.emplace(name, shard);
   }
@@ -53,7 +54,8 @@ Result<WeightStore> WeightStore::Open(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::exists(index_path, ignored)) {
     if (!fs::exists(single_path, ignored)) {
-      return NotFound("{} has neither model.safetensors nor model.safetensors.index.json", directory.string());
+      return NotFound("{} has neither model.safetensors nor model.safetensors.index.json",
+                      directory.string());
     }
     SACCADE_ASSIGN_OR_RETURN(auto tensors, OpenFile(single_path, store.files_));
     store.tensors_.insert(tensors.begin(), tensors.end());
@@ -70,8 +72,8 @@ Result<WeightStore> WeightStore::Open(const fs::path& directory) {
   for (const auto& [name, shard] : *index) {
     const auto found = shards[shard].find(name);
     if (found == shards[shard].end()) {
-      return InvalidArgument("{}: the index says that {} holds tensor \"{}\" but it does not", index_path.string(), shard,
-                             name);
+      return InvalidArgument("{}: the index says that {} holds tensor \"{}\" but it does not",
+                             index_path.string(), shard, name);
     }
     store.tensors_.emplace(name, found->second);
   }
@@ -81,11 +83,13 @@ Result<WeightStore> WeightStore::Open(const fs::path& directory) {
 Result<TensorView> WeightStore::Get(std::string_view name, std::span<const int64_t> shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    return InvalidArgument("checkpoint lacks tensor \"{}\", expected with shape {}", name, ShapeString(shape));
+    return InvalidArgument("checkpoint lacks tensor \"{}\", expected with shape {}", name,
+                           ShapeString(shape));
   }
   const TensorView& tensor = found->second;
   if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
-    return InvalidArgument("tensor \"{}\" has shape {}, expected {}", name, tensor.ShapeString(), ShapeString(shape));
+    return InvalidArgument("tensor \"{}\" has shape {}, expected {}", name, tensor.ShapeString(),
+                           ShapeString(shape));
   }
   if (tensor.dtype != DType::kF32 && tensor.dtype != DType::kF16 && tensor.dtype != DType::kBf16) {
     return Unsupported("tensor \"{}\" has type {}, expected F32, F16 or BF16", name, DTypeName(tensor.dtype));

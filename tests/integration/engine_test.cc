@@ -18,10 +18,12 @@ using ::saccade::testing::Submit;
 using ::saccade::testing::TextChat;
 using ::testing::HasSubstr;
 
-const std::vector<std::string> kConversations = {"text_only", "one_image", "wide_image", "two_images", "two_turns"};
+const std::vector<std::string> kConversations = {"text_only", "one_image", "wide_image", "two_images",
+                                                 "two_turns"};
 
 std::vector<int32_t> GoldenTokens(const std::string& checkpoint, const std::string& conversation) {
-  const MmapFile file = MmapFile::Open(GoldenFolder() / checkpoint / ("golden_" + conversation + ".safetensors")).value();
+  const MmapFile file =
+      MmapFile::Open(GoldenFolder() / checkpoint / ("golden_" + conversation + ".safetensors")).value();
   const auto tensors = ParseSafetensors(file.bytes()).value();
   const TensorView& ids = tensors.at("greedy_ids");
   const std::vector<float> margins = ToFloats(tensors.at("greedy_margin"));
@@ -51,7 +53,9 @@ TEST_P(EngineGolden, AnswersEqualTheReference) {
     ASSERT_TRUE(recorder.status().ok()) << recorder.status().ToString();
     const std::vector<int32_t> expected = GoldenTokens(GetParam(), conversation);
     ASSERT_EQ(recorder.tokens().size(), 48U);
-    EXPECT_EQ(std::vector<int32_t>(recorder.tokens().begin(), recorder.tokens().begin() + static_cast<ptrdiff_t>(expected.size())), expected)
+    EXPECT_EQ(std::vector<int32_t>(recorder.tokens().begin(),
+                                   recorder.tokens().begin() + static_cast<ptrdiff_t>(expected.size())),
+              expected)
         << conversation;
     EXPECT_EQ(recorder.finished().reason, FinishReason::kLength);
     EXPECT_EQ(recorder.ends(), 1);
@@ -84,9 +88,10 @@ TEST_P(EngineGolden, TogetherEqualsAlone) {
   while (engine->Stats().kv_pages_used != 0) std::this_thread::yield();
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, EngineGolden, ::testing::Values("tiny-dense", "tiny-untied"), [](const auto& info) {
-  return std::string(info.param) == "tiny-dense" ? "dense" : "untied";
-});
+INSTANTIATE_TEST_SUITE_P(Checkpoints, EngineGolden, ::testing::Values("tiny-dense", "tiny-untied"),
+                         [](const auto& info) {
+                           return std::string(info.param) == "tiny-dense" ? "dense" : "untied";
+                         });
 
 class EngineTest : public ::testing::Test {
  protected:
@@ -196,8 +201,8 @@ TEST_F(EngineTest, CancelEndsOneRequestAndFreesItsPages) {
   EXPECT_EQ(endless.finished().reason, FinishReason::kCancelled);
   EXPECT_EQ(endless.ends(), 1);
   EXPECT_EQ(other.tokens().size(), 48U);
-  engine_->Cancel(id);          // too late: ignored
-  engine_->Cancel(1'000'000);   // unknown: ignored
+  engine_->Cancel(id);         // too late: ignored
+  engine_->Cancel(1'000'000);  // unknown: ignored
 }
 
 TEST_F(EngineTest, APromptThatDoesNotFitSaysByHowMuch) {
@@ -219,7 +224,8 @@ TEST_F(EngineTest, PixelLimitsOfARequestCount) {
   input.pictures[0].limits = PixelLimits{1024, 16384};
   const auto request = engine_->Prepare(input);
   SACCADE_ASSERT_OK(request);
-  EXPECT_EQ(Engine::Cost(**request).image_tokens, 12);  // 160 x 96 -> 5 x 3... smaller than the 80 of the default
+  EXPECT_EQ(Engine::Cost(**request).image_tokens,
+            12);  // 160 x 96 -> 5 x 3... smaller than the 80 of the default
 }
 
 TEST(EngineQueue, RefusesWhenTooManyWait) {
@@ -239,7 +245,8 @@ TEST(EngineQueue, RefusesWhenTooManyWait) {
   Submit(*engine, brief, first);
   Submit(*engine, brief, second);
   const auto request = engine->Prepare(TextChat("c")).value();
-  EXPECT_THAT(engine->Submit(request, [](Event) {}), FailsWith(StatusCode::kResourceExhausted, HasSubstr("waiting")));
+  EXPECT_THAT(engine->Submit(request, [](Event) {}),
+              FailsWith(StatusCode::kResourceExhausted, HasSubstr("waiting")));
   engine->Cancel(id);
   first.Wait();
   second.Wait();

@@ -93,7 +93,8 @@ class Recorder {
 inline std::unique_ptr<Engine> StartTiny(const std::string& checkpoint, EngineOptions options = {},
                                          WeightType weights = WeightType::kF32, KvType kv = KvType::kF32) {
   ThreadPool pool(2);
-  Result<std::shared_ptr<const Checkpoint>> loaded = Checkpoint::Load(GoldenFolder() / checkpoint, {weights, weights}, pool);
+  Result<std::shared_ptr<const Checkpoint>> loaded =
+      Checkpoint::Load(GoldenFolder() / checkpoint, {weights, weights}, pool);
   EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
   options.kv_type = kv;
   if (options.kv_cache_tokens == 0) options.kv_cache_tokens = 8192;

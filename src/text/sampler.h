@@ -20,7 +20,7 @@ struct SamplingParams {
   float presence_penalty = 0;    // subtracted once from tokens of the answer so far
   float frequency_penalty = 0;   // subtracted for every occurrence in the answer so far
   uint64_t seed = 0;             // the same seed and logits give the same tokens, on every machine
-  std::vector<std::pair<int32_t, float>> logit_bias;  // token id, what is added to its logit
+  std::vector<std::pair<int32_t, float>> logit_bias = {};  // token id, what is added to its logit
 
   // kInvalidArgument with Status::param() set to the field that is out of range.
   Status Validate() const;

@@ -29,9 +29,10 @@ inline constexpr int kInt4GroupBytes = kScaleBytes + kGroupSize * kBlockColumns 
 // Tokens in one key block of a KV page.
 inline constexpr int kKeyBlock = 16;
 
-// Values of the sixteen 4-bit codes before scaling. Denser around zero, as weights are.
-inline constexpr int8_t kInt4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                           1,    13,   25,  38,  53,  69,  89,  113};
+// Values of the sixteen 4-bit codes before scaling: Lloyd's algorithm over Gaussian groups of 64, each with
+// its best scale. A relative error of 8.05 %; denser around zero, as weights are.
+inline constexpr int8_t kInt4Levels[16] = {-127, -98, -77, -60, -46, -33, -21, -9,
+                                           2,    13,  24,  36,  49,  64,  81,  106};
 
 // How a gemm kernel wants its activations, always as a tile of `rows` rows with the row index running
 // fastest.

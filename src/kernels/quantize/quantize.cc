@@ -108,7 +108,7 @@ float QuantizeInt8Group(const float* w, int8_t* codes) {
 }
 
 float QuantizeInt4Group(const float* w, uint8_t* codes) {
-  return SearchScale(w, 127.0F, 16, 0.80F, 1.15F, codes,
+  return SearchScale(w, 127.0F, 20, 0.80F, 1.20F, codes,
                      [w](float scale, uint8_t* out) { return EncodeInt4(w, scale, out); });
 }
 

@@ -23,8 +23,8 @@ namespace saccade {
 // How a weight matrix is stored and multiplied; accumulation is always f32 (int32 inside a group).
 //   kF32:  f32 weights and activations; for exactness checks.
 //   kBf16: bf16 weights; activations are rounded to bf16 where the ISA has a bf16 dot product, else stay f32.
-//   kInt8: groups of kQuantGroup weights along k with one f32 scale each; activations are quantised per row and group.
-//   kInt4: like kInt8 with 4-bit weights.
+//   kInt8: groups of kQuantGroup weights along k with one f32 scale each; activations are quantised per row
+//   and group. kInt4: like kInt8 with 4-bit weights.
 enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4 };
 inline constexpr int64_t kQuantGroup = 64;
 std::string_view WeightTypeName(WeightType type);  // "f32", "bf16", "int8", "int4"

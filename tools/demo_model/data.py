@@ -17,10 +17,11 @@ class Batch(NamedTuple):
     ids: torch.Tensor           # [batch, tokens]
     labels: torch.Tensor        # [batch, tokens]
     weights: torch.Tensor       # [batch, tokens]
-    pixels: torch.Tensor        # [batch, patches, 768]
+    pixels: torch.Tensor        # [pictures, patches, 768]
     grid_h: int
     grid_w: int
     cells: dict                 # labels of auxiliary.CellHeads
+    owners: torch.Tensor        # [batch] which picture a row is about
 
 
 class ChatEncoder:
@@ -78,23 +79,37 @@ def padded(rows: list[list], fill, dtype) -> torch.Tensor:
     return out
 
 
-def picture_batch(rng: random.Random, encoder: ChatEncoder, size: int, easy: float) -> Batch:
-    """One to three questions per picture, as turns of one conversation."""
+def one_conversation(rng: random.Random, kind: str, turns: list[questions.Question]) -> list[list]:
+    return [turns[:1 if kind in ("number", "word") else rng.choice([1, 2, 2, 3])]]
+
+
+def separate_questions(kind: str, canvas: scenes.Canvas, turns: list[questions.Question]) -> list[list]:
+    """Each question in a row of its own, more of them the more shapes there are: what lies where is the hard part.
+
+    In one conversation later answers can be copied from earlier ones instead of from the picture.
+    """
+    most = {1: 1, 2: 4, 3: 6}[len(canvas.objects)] if kind == "shapes" else 1
+    return [[turn] for turn in list(dict.fromkeys(turns))[:most]]
+
+
+def picture_batch(rng: random.Random, encoder: ChatEncoder, size: int, easy: float, separate: bool = False) -> Batch:
+    """`size` pictures with one to three questions as turns of one conversation, or with separate questions."""
     canvas_size = rng.choice(scenes.CANVASES)
     grid_w, grid_h = canvas_size[0] // 16, canvas_size[1] // 16
-    canvases, rows = [], []
-    for _ in range(size):
+    canvases, rows, owners = [], [], []
+    for i in range(size):
         kind = scenes.random_kind(rng)
         canvas = scenes.draw(rng, kind, canvas_size, easy)
         turns = list(canvas.questions)
         rng.shuffle(turns)
-        turns = turns[:1 if kind in ("number", "word") else rng.choice([1, 2, 2, 3])]
+        for row in separate_questions(kind, canvas, turns) if separate else one_conversation(rng, kind, turns):
+            rows.append(encoder.conversation(row, grid_h * grid_w // 4))
+            owners.append(i)
         canvases.append(canvas)
-        rows.append(encoder.conversation(turns, grid_h * grid_w // 4))
     ids, labels, weights = zip(*rows)
     return Batch(padded(ids, 0, torch.long), padded(labels, IGNORED, torch.long), padded(weights, 0., torch.float),
                  torch.stack([patches_of(canvas.finish()) for canvas in canvases]), grid_h, grid_w,
-                 auxiliary.cell_labels(canvases, grid_h, grid_w))
+                 auxiliary.cell_labels(canvases, grid_h, grid_w), torch.tensor(owners))
 
 
 def chat_batch(rng: random.Random, encoder: ChatEncoder, size: int):

@@ -10,6 +10,7 @@ import torch
 
 import heldout
 import judging
+import scenes
 from reference import Reference
 
 # What counts as one line of the acceptance: name, tasks in it, least share of right answers.
@@ -22,9 +23,16 @@ def verdicts(tally: judging.Tally) -> str:
     lines = []
     for name, tasks, least in LINES:
         right, total = sum(tally.right[t] for t in tasks), sum(tally.total[t] for t in tasks)
-        share = right / total if total else 0.0
+        if not total:
+            continue
+        share = right / total
         lines.append(f"{name:20} {100 * share:6.1f} %  (line {100 * least:.0f} %)  {'ok' if share >= least else 'UNDER'}")
     return "\n".join(lines)
+
+
+def is_mixed(canvas) -> bool:
+    """Several shapes that are not all alike: the model must find out which colour belongs to which shape."""
+    return len({(thing.kind, thing.colour) for thing in canvas.objects if thing.kind in scenes.SHAPE_NAMES}) > 1
 
 
 def main() -> None:
@@ -37,15 +45,21 @@ def main() -> None:
     parser.add_argument("--json", help="also write the scores to this file")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    reference, tally = Reference(options.folder), judging.Tally()
+    reference = Reference(options.folder)
+    tally, plain, mixed = judging.Tally(), judging.Tally(), judging.Tally()
     for canvas, (task, question, truth) in heldout.samples(options.seed, options.count):
-        tally.add(task, question, reference.answer(canvas.finish(), question).text, truth)
+        answer = reference.answer(canvas.finish(), question).text
+        for part in (tally, mixed if is_mixed(canvas) else plain):
+            part.add(task, question, answer, truth)
     print(tally.table(), verdicts(tally), sep="\n\n")
+    print("\nWithout pictures of several different shapes:", plain.table(), verdicts(plain), sep="\n\n")
+    print("\nOnly pictures of several different shapes:", mixed.table(), sep="\n\n")
     for miss in tally.misses[:options.misses]:
         print("question {}  true {}  answered {}".format(*miss))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"seed": options.seed, "scores": tally.scores()}, file, indent=1)
+            json.dump({"seed": options.seed, "scores": tally.scores(), "without_mixed_shapes": plain.scores()},
+                      file, indent=1)
 
 
 if __name__ == "__main__":

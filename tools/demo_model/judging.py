@@ -3,7 +3,8 @@ import json
 from collections import Counter
 
 BOX_IOU = .5
-TASKS = ["colour", "shape", "caption", "count", "number", "word", "bar_max", "bar_min", "bar_value", "box"]
+TASKS = ["colour", "shape", "caption", "count", "number", "word", "bar_max", "bar_min", "bar_value", "box",
+         "outside"]
 
 
 def box_overlap(answer: str, truth: str) -> float:

@@ -7,7 +7,7 @@ from judging import Tally
 
 
 @torch.no_grad()
-def lean_answer(model, encoder: data.ChatEncoder, image, question: str, limit: int = 48) -> str:
+def lean_answer(model, encoder: data.ChatEncoder, image, question: str, limit: int = 80) -> str:
     """Greedy, without a cache: good enough for pictures of a few hundred patches."""
     grid_h, grid_w = image.height // 16, image.width // 16
     prompt, pixels = encoder.prompt(question, grid_h * grid_w // 4), data.patches_of(image)[None]

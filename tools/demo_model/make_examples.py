@@ -29,12 +29,12 @@ class Wanted(NamedTuple):
     tasks: dict[str, int]   # how many questions of each task, all of them answered right
 
 
-WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(2, 4), {"caption": 1, "colour": 1, "shape": 1}),
-          Wanted("count.png", "count", (160, 128), range(3, 6), {"count": 1, "colour": 1}),
-          Wanted("number.png", "number", (160, 128), range(2, 4), {"number": 1}),
+WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(3, 4), {"count": 2}),
+          Wanted("one_shape.png", "shapes", (160, 160), range(1, 2), {"caption": 1, "colour": 1, "shape": 1}),
+          Wanted("count.png", "count", (160, 128), range(4, 6), {"count": 1, "colour": 1}),
           Wanted("word.png", "word", (160, 128), range(4, 6), {"word": 1}),
-          Wanted("chart.png", "bars", (160, 128), range(3, 5), {"bar_max": 1, "bar_min": 1, "bar_value": 1}),
-          Wanted("boxes.png", "shapes", (160, 128), range(1, 3), {"box": 1, "shape": 1})]
+          Wanted("chart.png", "bars", (160, 128), range(3, 4), {"bar_max": 1, "bar_min": 1, "caption": 1}),
+          Wanted("chart_wide.png", "bars", (192, 128), range(4, 5), {"bar_max": 1, "bar_min": 1, "caption": 1})]
 
 
 class OneLanguage(random.Random):

@@ -241,9 +241,10 @@ class LeanQwen3VL(nn.Module):
         after = before + max(rows, columns) + torch.arange(max(0, tokens - before - rows * columns))
         return torch.cat([torch.arange(before).repeat(3, 1), image, after.repeat(3, 1)], 1)[:, :tokens]
 
-    def forward(self, ids, pixels, grid_h: int, grid_w: int, before: int):
+    def forward(self, ids, pixels, grid_h: int, grid_w: int, before: int, owners=None):
         """ids [batch, tokens] with the picture's tokens right after the first `before` ones; pixels may be None.
 
+        `owners` tells which picture each row is about; without it there is one for each row.
         Returns the final hidden state [batch, tokens, hidden] and the merged vision features (or None).
         """
         text = self.model.language_model
@@ -255,7 +256,9 @@ class LeanQwen3VL(nn.Module):
         else:
             merged, features = self.model.visual(pixels, grid_h, grid_w)
             end = before + merged.shape[1]
-            x = torch.cat([x[:, :before], merged, x[:, end:]], 1)
+            own = merged if owners is None else merged[owners]
+            features = features if owners is None else [f[owners] for f in features]
+            x = torch.cat([x[:, :before], own, x[:, end:]], 1)
             positions = self.positions(before, grid_h, grid_w, tokens)
         cos, sin = text.rope(positions)
         for i, layer in enumerate(text.layers):

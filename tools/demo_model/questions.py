@@ -24,9 +24,13 @@ TALLEST_ZH = ["哪个颜色的柱子最高?", "最高的柱子是什么颜色?"]
 SHORTEST_EN = ["Which bar is the shortest?", "What color is the shortest bar?"]
 SHORTEST_ZH = ["哪个颜色的柱子最矮?", "最矮的柱子是什么颜色?"]
 
-SELF_EN = ("I am a small demonstration model. I can name shapes, colors, counts, numbers, words and bars in a "
-           "picture.")
-SELF_ZH = "我是一个小型演示模型，可以说出图片中的形状、颜色、数量、数字、单词和柱子。"
+# Tasks the shipped weights did not learn well enough: such a question is answered with a short refusal.
+# An empty set makes the trainer teach everything.
+OUTSIDE = {"number", "box", "bar_value"}
+OUTSIDE_SHARE = .12     # of the pictures that also have other questions
+REFUSAL_EN, REFUSAL_ZH = "I cannot do that.", "我不会。"
+SELF_EN = "I am a small demonstration model. I can name shapes, colors, counts, words and bars in a picture."
+SELF_ZH = "我是一个小型演示模型，可以说出图片中的形状、颜色、数量、单词和柱子。"
 CHAT_EN = ["Hello", "Hi", "hello", "Who are you?", "What can you do?", "Help", "Tell me a joke.",
            "What is the weather?", "Write a poem.", "How are you?", "Good morning", "Thank you"]
 CHAT_ZH = ["你好", "您好", "你是谁?", "你能做什么?", "帮助", "讲个笑话。", "今天天气怎么样?", "写一首诗。", "早上好", "谢谢"]
@@ -146,6 +150,17 @@ def about_bars(rng: random.Random, colours: list[str], values: list[int]) -> lis
     zh, n = is_chinese(rng), len(colours)
     answer = f"一张有{n}根柱子的柱状图。" if zh else f"A bar chart with {NUMBER_NAMES[n]} bars."
     return asked + [Question("caption", pick(rng, zh, DESCRIBE_EN, DESCRIBE_ZH), answer)]
+
+
+def within_repertoire(rng: random.Random, asked: list[Question]) -> list[Question]:
+    """Keeps few questions of the tasks outside the repertoire, as task "outside" with the honest answer."""
+    if not OUTSIDE:
+        return asked
+    inside, outside = ([q for q in asked if (q.task in OUTSIDE) == wanted] for wanted in (False, True))
+    if outside and (not inside or rng.random() < OUTSIDE_SHARE):
+        question = rng.choice(outside).question
+        inside.append(Question("outside", question, REFUSAL_EN if question.isascii() else REFUSAL_ZH))
+    return inside
 
 
 def small_talk(rng: random.Random) -> tuple[str, str]:

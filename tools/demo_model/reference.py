@@ -42,7 +42,7 @@ class Reference:
                 "mm_token_type_ids": (ids == self.model.config.image_token_id).long(), **pixels}
 
     @torch.no_grad()
-    def answer(self, image, question: str, limit: int = 64) -> Answer:
+    def answer(self, image, question: str, limit: int = 80) -> Answer:
         inputs = self.inputs(image, question)
         out = self.model.generate(**inputs, max_new_tokens=limit, do_sample=False, output_logits=True,
                                   return_dict_in_generate=True, pad_token_id=self.tokenizer.pad_token_id)

@@ -24,7 +24,7 @@ GLYPHS = sorted(set("".join(WORDS)) | set("0123456789"))
 FONTS = sorted(glob.glob("/usr/share/fonts/truetype/dejavu/DejaVuSans*.ttf"))
 CANVASES = [(128, 128), (160, 128), (128, 160), (192, 128), (160, 160)]
 # Share of each kind of picture in training and in held-out sets.
-MIX = {"shapes": .32, "count": .15, "number": .22, "word": .12, "bars": .19}
+MIX = {"shapes": .54, "count": .16, "number": .03, "word": .12, "bars": .15}
 
 Box = tuple[float, float, float, float]
 
@@ -194,7 +194,7 @@ def draw(rng: random.Random, kind: str, size: tuple[int, int], easy: float = 0.0
         draw_word(rng, canvas)
     else:
         draw_bars(rng, canvas)
-    canvas.questions = canvas.ask(rng)
+    canvas.questions = questions.within_repertoire(rng, canvas.ask(rng))
     return canvas
 
 

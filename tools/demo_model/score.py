@@ -28,7 +28,7 @@ def first_model(url: str, timeout: float) -> str:
 
 
 def ask(url: str, model: str, image: str, question: str, timeout: float) -> str:
-    body = {"model": model, "temperature": 0, "max_tokens": 64,
+    body = {"model": model, "temperature": 0, "max_tokens": 80,
             "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": image}},
                                                       {"type": "text", "text": question}]}]}
     request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode("utf-8"),

@@ -29,7 +29,6 @@ from optimizer import Muon
 COPIED = ("config.json", "generation_config.json", "preprocessor_config.json", "tokenizer.json",
           "tokenizer_config.json", "chat_template.jinja", "chat_template.json")
 VISION_FIRST_SHARE = .12    # of the time: three of four steps train the vision tower alone, which is cheaper
-CHAT_EVERY = 16             # steps
 
 
 def answer_loss(hidden, labels, embedding, weights=None):
@@ -43,17 +42,17 @@ def answer_loss(hidden, labels, embedding, weights=None):
     return (losses * weights).sum() / weights.sum()
 
 
-def step_loss(model, heads, batch: data.Batch, before: int, share: float, vision_only: bool):
-    """Loss of one batch and its parts for the log; `share` of the training time is over."""
+def step_loss(model, heads, batch: data.Batch, before: int, cell_weight: float, vision_only: bool):
+    """Loss of one batch and its parts for the log."""
     if vision_only:
         merged, features = model.model.visual(batch.pixels, batch.grid_h, batch.grid_w)
         cells = heads(merged, batch.cells)
         return cells + .01 * sum(f.square().mean() for f in features), {"aux": cells}
-    hidden, merged = model(batch.ids, batch.pixels, batch.grid_h, batch.grid_w, before)
+    hidden, merged = model(batch.ids, batch.pixels, batch.grid_h, batch.grid_w, before, batch.owners)
     embedding = model.model.language_model.embed_tokens.weight
     text = answer_loss(hidden, batch.labels, embedding, batch.weights)
     cells = heads(merged, batch.cells)
-    return text + (.5 * (1 - share) + .1) * cells, {"text": text, "aux": cells}
+    return text + cell_weight * cells, {"text": text, "aux": cells}
 
 
 class Averager:
@@ -99,6 +98,7 @@ class Trainer:
             self.model.load_state_dict(state["model"])
             self.heads.load_state_dict(state["heads"])
             self.progress = state["progress"]
+        self.first_step = self.progress["step"]
         matrices = [p for name, p in self.model.named_parameters()
                     if p.dim() == 2 and "embed" not in name and "merger" not in name]
         known = {id(p) for p in matrices}
@@ -120,10 +120,14 @@ class Trainer:
         """One optimiser step; returns the parts of the loss, the gradient's norm and the learning rate factor."""
         step = self.progress["step"]
         factor = self.set_learning_rates(share)
-        batch = data.picture_batch(self.rng, self.encoder, self.options.batch, max(0, .5 - 3 * share))
-        vision_only = share < VISION_FIRST_SHARE and step % 4 != 0
-        loss, parts = step_loss(self.model, self.heads, batch, len(self.encoder.before_image), share, vision_only)
-        if step % CHAT_EVERY == 0:
+        # A run that goes on from earlier weights has its curriculum behind it.
+        done = 1.0 if self.options.resume else share
+        batch = data.picture_batch(self.rng, self.encoder, self.options.batch, max(0, .5 - 3 * done),
+                                   self.rng.random() < self.options.separate)
+        vision_only = done < VISION_FIRST_SHARE and step % 4 != 0
+        cell_weight = .5 * (1 - done) + .1
+        loss, parts = step_loss(self.model, self.heads, batch, len(self.encoder.before_image), cell_weight, vision_only)
+        if step % self.options.chat_every == 0:
             ids, labels = data.chat_batch(self.rng, self.encoder, 8)
             hidden, _ = self.model(ids, None, 0, 0, 0)
             loss = loss + .1 * answer_loss(hidden, labels, self.model.model.language_model.embed_tokens.weight)
@@ -133,7 +137,8 @@ class Trainer:
         norm = self.averager.run()
         self.muon.step(self.rank, self.options.processes)
         self.adam.step()
-        decay = min(.998, (1 + step) / (10 + step))
+        here = step - self.first_step
+        decay = min(.998, (1 + here) / (10 + here))
         with torch.no_grad():
             torch._foreach_lerp_(self.average, list(self.model.parameters()), 1 - decay)
         self.progress["step"] += 1
@@ -149,10 +154,10 @@ class Trainer:
         with torch.no_grad():
             for p, average in zip(self.model.parameters(), self.average):
                 p.copy_(average.to(torch.bfloat16).float())
-        scores, misses = lean_answers.score_lean(self.model, self.encoder, scored)
-        print("held out", scores, misses[:4], flush=True)
         weights = {name: value.to(torch.bfloat16).contiguous() for name, value in self.model.state_dict().items()}
         save_file(weights, os.path.join(out, "model.safetensors"), metadata={"format": "pt"})
+        scores, misses = lean_answers.score_lean(self.model, self.encoder, scored)
+        print("held out", scores, misses[:4], flush=True)
         with open(os.path.join(out, "training.json"), "w", encoding="utf-8") as file:
             json.dump({**self.progress, "minutes": minutes, "held_out": scores}, file, indent=1)
         with torch.no_grad():
@@ -179,7 +184,7 @@ class Trainer:
                       f"lr {factor:.3f}", flush=True)
             if self.rank == 0 and time.time() - last_save > options.every:
                 last_save = time.time()
-                self.save(seconds / 60, 150)
+                self.save(seconds / 60, options.scored_between)
         if self.rank == 0:
             self.save((time.time() - begin) / 60, options.scored)
         if options.processes > 1:
@@ -205,6 +210,9 @@ def parse_options(arguments=None) -> argparse.Namespace:
     parser.add_argument("--adam-lr", type=float, default=2e-3)
     parser.add_argument("--every", type=float, default=600, help="seconds between checkpoints")
     parser.add_argument("--scored", type=int, default=600, help="held-out questions after the end")
+    parser.add_argument("--chat-every", type=int, default=16, help="steps between conversations without a picture")
+    parser.add_argument("--separate", type=float, default=0., help="share of batches with one question per row")
+    parser.add_argument("--scored-between", type=int, default=150, help="held-out questions at each checkpoint")
     parser.add_argument("--log", type=int, default=50, help="steps between log lines")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--port", type=int, default=29511)

@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
     tasks: dict[str, int]   # how many questions of each task, all of them answered right
 
 
-WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(3, 4), {"count": 2}),
+WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(2, 4), {"count": 2}),
           Wanted("one_shape.png", "shapes", (160, 160), range(1, 2), {"caption": 1, "colour": 1, "shape": 1}),
           Wanted("count.png", "count", (160, 128), range(4, 6), {"count": 1, "colour": 1}),
           Wanted("word.png", "word", (160, 128), range(4, 6), {"word": 1}),
@@ -81,7 +81,7 @@ def suitable(wanted: Wanted, canvas: scenes.Canvas) -> bool:
     count = kinds.count("bar") if wanted.kind == "bars" else len(kinds)
     colours = {thing.colour for thing in canvas.objects if thing.kind != "glyph"}
     varied = wanted.kind != "shapes" or len(colours) == count
-    least = 40 if wanted.kind == "shapes" else 0
+    least = 32 if wanted.kind == "shapes" else 0
     return count in wanted.objects and varied and all(t.box[2] - t.box[0] >= least for t in canvas.objects)
 
 
@@ -97,7 +97,8 @@ def make(reference: Reference, wanted: Wanted, out: str, first_seed: int, tries:
         if entries:
             print(f"{wanted.file}: seed {seed}, {os.path.getsize(path)} bytes")
             return entries
-    os.remove(path)
+    if os.path.exists(path):
+        os.remove(path)
     print(f"{wanted.file}: left out, nothing suitable in {tries} seeds")
     return []
 

@@ -29,8 +29,8 @@ class Wanted(NamedTuple):
     tasks: dict[str, int]   # how many questions of each task, all of them answered right
 
 
-WANTED = [Wanted("shapes.png", "shapes", (160, 128), range(2, 4), {"count": 2}),
-          Wanted("one_shape.png", "shapes", (160, 160), range(1, 2), {"caption": 1, "colour": 1, "shape": 1}),
+WANTED = [Wanted("two_shapes.png", "shapes", (160, 128), range(2, 4), {"count": 2}),
+          Wanted("shapes.png", "shapes", (160, 160), range(1, 2), {"caption": 1, "colour": 1, "shape": 1}),
           Wanted("count.png", "count", (160, 128), range(4, 6), {"count": 1, "colour": 1}),
           Wanted("word.png", "word", (160, 128), range(4, 6), {"word": 1}),
           Wanted("chart.png", "bars", (160, 128), range(3, 4), {"bar_max": 1, "bar_min": 1, "caption": 1}),

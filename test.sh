@@ -51,11 +51,12 @@ if [[ $quick != --quick ]]; then
   say "AddressSanitizer + UBSan"
   build dev
   ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    ctest --test-dir build/dev --output-on-failure -j2 -LE slow | tail -n 8
-  say "ThreadSanitizer"
-  build tsan
-  TSAN_OPTIONS="suppressions=$here/tests/tsan.supp halt_on_error=1" \
-    ctest --test-dir build/tsan --output-on-failure -j2 -LE "slow|no_tsan" | tail -n 8
+    ctest --test-dir build/dev --output-on-failure -j2 | tail -n 8
+  say "ThreadSanitizer: everything with threads of our own"
+  build tsan base_tests server_tests integration_tests
+  for tests in base_tests server_tests tests/integration_tests; do
+    TSAN_OPTIONS="suppressions=$here/tests/tsan.supp halt_on_error=1" "build/tsan/$tests" --gtest_brief=1
+  done
   say "clang: warnings are errors"
   build clang saccade
 fi

@@ -349,6 +349,7 @@ TEST_F(ServerTest, HeartbeatsWhileNothingHappens) {
   EXPECT_EQ(client.ReadChunk(), ": ping\n\n");
   EXPECT_EQ(client.ReadChunk(), ": ping\n\n");
   go_on.Set();
+  EXPECT_TRUE(Eventually([&] { return backend_->Stats().running == 0; }));
 }
 
 TEST_F(ServerTest, AliveBeforeReady) {

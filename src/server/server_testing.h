@@ -184,10 +184,9 @@ class TestClient {
 class TestEvent {
  public:
   void Set() {
-    {
-      const std::lock_guard lock(mutex_);
-      set_ = true;
-    }
+    // Notified under the lock: the one who waits may destroy the event as soon as it can take the lock.
+    const std::lock_guard lock(mutex_);
+    set_ = true;
     changed_.notify_all();
   }
   bool Wait() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -31,6 +30,19 @@ float BlockMax(const float* values, size_t count, float& poison) {
   }
   for (const float lane : check) poison += lane;
   return *std::max_element(best.begin(), best.end());
+}
+
+// The sum of a block, always added up in the same order.
+double BlockSum(std::span<const float> values) {
+  std::array<float, kLanes> sums{};
+  const size_t whole = values.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += values[i + lane];
+  }
+  double total = 0;
+  for (const float sum : sums) total += sum;
+  for (const float value : values.subspan(whole)) total += value;
+  return total;
 }
 
 bool RanksBefore(const LogitCandidate& a, const LogitCandidate& b) {
@@ -87,38 +99,30 @@ std::vector<LogitCandidate> TopLogits(std::span<const float> logits, size_t coun
   return top;
 }
 
-float ExpNonPositive(float x) {
-  constexpr float kLog2E = 1.44269504F;
-  constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
-  constexpr float kRound =
-      12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
-  const float clamped = x < -87.0F ? -87.0F : x;
-  const float shifted = clamped * kLog2E + kRound;
-  const float n = shifted - kRound;
-  const float r = (clamped - n * kLn2High) - n * kLn2Low;
-  // Taylor-like polynomial of exp(r) on [-ln2/2, ln2/2] (Cephes expf).
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1.0F;
-  const uint32_t exponent = (std::bit_cast<uint32_t>(shifted) + 127U) << 23;  // 2^n
-  const float result = p * std::bit_cast<float>(exponent);
-  return x < -87.0F ? 0.0F : result;
-}
-
 double SoftmaxWeights(std::span<const float> logits, float max, float scale, std::span<float> weights) {
   double total = 0;
   for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
     const size_t end = std::min(begin + kBlock, logits.size());
     for (size_t i = begin; i < end; ++i) weights[i] = ExpNonPositive((logits[i] - max) * scale);
-    float block = 0;
-    for (size_t i = begin; i < end; ++i) block += weights[i];
-    total += block;
+    total += BlockSum(weights.subspan(begin, end - begin));
   }
   return total;
+}
+
+size_t PassesSum(std::span<const float> weights, double target) {
+  double sum = 0;
+  size_t i = 0;
+  for (; i + kBlock <= weights.size(); i += kBlock) {
+    const double block = BlockSum(weights.subspan(i, kBlock));
+    if (sum + block > target) break;
+    sum += block;
+  }
+  for (; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (sum > target && weights[i] > 0) return i;
+  }
+  while (i > 1 && weights[i - 1] <= 0) --i;
+  return i - 1;
 }
 
 }  // namespace saccade

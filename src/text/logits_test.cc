@@ -94,5 +94,24 @@ TEST(Logits, SoftmaxWeightsAddUp) {
   }
 }
 
+TEST(Logits, PassesSumFindsThePlace) {
+  for (const size_t length : kLengths) {
+    std::vector<float> weights(length);
+    for (size_t i = 0; i < length; ++i)
+      weights[i] = static_cast<float>(i % 3);  // whole numbers add up exactly
+    if (length == 1) weights[0] = 1;
+    double sum = 0;
+    for (size_t i = 0; i < length; ++i) {
+      if (weights[i] <= 0) continue;
+      ASSERT_EQ(PassesSum(weights, sum), i) << length;
+      sum += weights[i];
+      ASSERT_EQ(PassesSum(weights, sum - 0.5), i) << length;
+    }
+    size_t last = length - 1;
+    while (weights[last] <= 0) --last;
+    EXPECT_EQ(PassesSum(weights, sum), last);
+  }
+}
+
 }  // namespace
 }  // namespace saccade

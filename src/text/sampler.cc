@@ -27,41 +27,25 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The first of `count` weights (given by weight_at) at which the running sum passes `target`.
-template <class WeightAt>
-size_t Walk(size_t count, double target, WeightAt weight_at) {
-  double sum = 0;
-  size_t last = 0;  // the last one with a weight, for a target that rounding put at the very end
-  for (size_t i = 0; i < count; ++i) {
-    const float weight = weight_at(i);
-    if (weight <= 0) continue;
-    sum += weight;
-    last = i;
-    if (sum > target) break;
-  }
-  return last;
-}
-
-// The leading candidates that top-p and min-p let pass: at least one, at most all of `top`. `complete` is
-// false when candidates beyond `top` might pass as well. `total` is the sum of all weights, `sum` becomes
-// that of the kept ones.
+// The weights of the leading candidates that top-p and min-p let pass: at least one, at most all of `top`.
 struct Kept {
-  size_t count = 0;
+  std::vector<float> weights;
   double sum = 0;
-  bool complete = false;
+  bool complete = false;  // false: candidates beyond `top` might pass as well
 };
+// `total` is the sum of the weights of all candidates, those beyond `top` included.
 Kept KeepLeading(const std::vector<LogitCandidate>& top, double total, float scale,
                  const SamplingParams& params) {
   Kept kept;
   for (const LogitCandidate& candidate : top) {
     const float weight = ExpNonPositive((candidate.logit - top[0].logit) * scale);
     const bool enough = kept.sum >= double{params.top_p} * total || weight < params.min_p || weight <= 0;
-    if (kept.count > 0 && enough) {
+    if (!kept.weights.empty() && enough) {
       kept.complete = true;
       break;
     }
+    kept.weights.push_back(weight);
     kept.sum += weight;
-    ++kept.count;
   }
   return kept;
 }
@@ -138,7 +122,7 @@ Result<int32_t> Sampler::Choose(std::span<const float> logits) {
     weights_.resize(all);
     total = SoftmaxWeights(logits, logits[static_cast<size_t>(*best)], scale, weights_);
     if (params_.top_p >= 1 && params_.min_p <= 0) {
-      return static_cast<int32_t>(Walk(all, uniform * total, [&](size_t i) { return weights_[i]; }));
+      return static_cast<int32_t>(PassesSum(weights_, uniform * total));
     }
   }
   // Without top-k nobody knows how many candidates will be kept: try some, then more.
@@ -149,10 +133,7 @@ Result<int32_t> Sampler::Choose(std::span<const float> logits) {
     }
     const Kept kept = KeepLeading(top, total, scale, params_);
     if (!kept.complete && count < limit) continue;
-    const size_t chosen = Walk(kept.count, uniform * kept.sum, [&](size_t i) {
-      return ExpNonPositive((top[i].logit - top[0].logit) * scale);
-    });
-    return top[chosen].token;
+    return top[PassesSum(kept.weights, uniform * kept.sum)].token;
   }
 }
 

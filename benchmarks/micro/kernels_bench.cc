@@ -1,8 +1,7 @@
 // Kernels on the shapes of the real model, each beside the limit of the machine measured just before it,
 // because shared machines change speed from minute to minute: read the percentages, not the times.
 //   kernels_bench [--benchmark_filter=decode]
-// SACCADE_FORCE_ISA and SACCADE_BENCH_THREADS apply. With one thread all rates count CPU time: the way to
-// measure on a machine that others use.
+// SACCADE_FORCE_ISA and SACCADE_BENCH_THREADS apply.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -15,8 +14,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "benchmarks/micro/peaks.h"
 #include "kernels/kernels.h"
+#include "kernels/peaks/peaks.h"
 
 namespace saccade {
 namespace {
@@ -25,16 +24,14 @@ namespace {
 constexpr size_t kColdBytes = size_t{256} << 20;
 
 struct Machine {
-  Machine() : pool(Threads()), context(pool, *SelectIsa()), memory(kColdBytes) {
-    std::memset(memory.data(), 1, kColdBytes);
-  }
+  Machine() : pool(Threads()), context(pool, *SelectIsa()), probe(kColdBytes) {}
   static int Threads() {
     const char* forced = std::getenv("SACCADE_BENCH_THREADS");
     return forced != nullptr ? std::atoi(forced) : static_cast<int>(std::thread::hardware_concurrency());
   }
   ThreadPool pool;
   KernelContext context;
-  AlignedBuffer memory;
+  ReadProbe probe;
 };
 
 Machine& TheMachine() {
@@ -109,8 +106,8 @@ void BenchLinear(benchmark::State& state, const Shape& shape) {
   for (size_t i = 1; i < copies; ++i) std::memcpy(weights.data() + i * bytes, weights.data(), bytes);
   const std::vector<float> x = Noise(static_cast<size_t>(shape.rows * shape.k));
   std::vector<float> out(static_cast<size_t>(shape.rows * outputs));
-  const double peak = PeakGops(machine.pool, machine.context.isa(), shape.type);
-  const double bandwidth = ReadBandwidth(machine.pool, machine.memory.data(), machine.memory.size());
+  const double peak = PeakGops(machine.context, shape.type);
+  const double bandwidth = machine.probe.GigabytesPerSecond(machine.context);
   size_t copy = 0;
   for (auto _ : state) {
     matrix.data = weights.data() + copy++ % copies * bytes;
@@ -127,8 +124,7 @@ void BenchVision(benchmark::State& state, int64_t patches, bool bf16) {
   const std::vector<float> qkv = Noise(static_cast<size_t>(patches * 3 * kWidth));
   std::vector<float> out(static_cast<size_t>(patches * kWidth));
   const std::vector<int64_t> starts = {0, patches};
-  const double peak =
-      PeakGops(machine.pool, machine.context.isa(), bf16 ? WeightType::kBf16 : WeightType::kF32);
+  const double peak = PeakGops(machine.context, bf16 ? WeightType::kBf16 : WeightType::kF32);
   for (auto _ : state) {
     VisionAttention(machine.context, qkv.data(), qkv.data() + kWidth, qkv.data() + 2 * kWidth, 3 * kWidth,
                     starts, kHeads, kHeadDim, bf16, out.data());
@@ -157,8 +153,8 @@ void BenchPaged(benchmark::State& state, KvType type, int page_tokens, int64_t s
   AppendKv(machine.context, layout, fill, kv.data(), 2048, kv.data() + 1024, 2048);
   const std::vector<float> q = Noise(static_cast<size_t>(sequences * rows * 2048));
   std::vector<float> out(q.size());
-  const double peak = PeakGops(machine.pool, machine.context.isa(), WeightType::kBf16);
-  const double bandwidth = ReadBandwidth(machine.pool, machine.memory.data(), machine.memory.size());
+  const double peak = PeakGops(machine.context, WeightType::kBf16);
+  const double bandwidth = machine.probe.GigabytesPerSecond(machine.context);
   for (auto _ : state) PagedAttention(machine.context, layout, segments, q.data(), 2048, 16, out.data());
   const double pairs =
       static_cast<double>(rows) * static_cast<double>(past) + 0.5 * static_cast<double>(rows * (rows + 1));
@@ -169,21 +165,21 @@ void BenchPaged(benchmark::State& state, KvType type, int page_tokens, int64_t s
 void BenchLimit(benchmark::State& state, WeightType type) {
   Machine& machine = TheMachine();
   double gops = 0.0;
-  for (auto _ : state) gops = PeakGops(machine.pool, machine.context.isa(), type);
+  for (auto _ : state) gops = PeakGops(machine.context, type);
   state.counters["GOPS"] = gops;
 }
 
 void BenchRead(benchmark::State& state) {
   Machine& machine = TheMachine();
   double rate = 0.0;
-  for (auto _ : state) rate = ReadBandwidth(machine.pool, machine.memory.data(), machine.memory.size());
+  for (auto _ : state) rate = machine.probe.GigabytesPerSecond(machine.context);
   state.counters["GB/s"] = rate;
 }
 
 void RegisterAll() {
   const auto add = [](const std::string& name, auto&& body) {
     auto* registered = benchmark::RegisterBenchmark(name.c_str(), body)->Unit(benchmark::kMillisecond);
-    if (Machine::Threads() != 1) registered->UseRealTime();
+    registered->UseRealTime();
   };
   for (WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kInt8}) {
     add("limit/" + std::string(WeightTypeName(type)),

@@ -13,8 +13,10 @@ namespace saccade {
 using Command = std::function<int()>;
 
 void AddAskCommand(CLI::App& program, Command& chosen);
+void AddBenchCommand(CLI::App& program, Command& chosen);
 void AddInfoCommand(CLI::App& program, Command& chosen);
 void AddTraceCommand(CLI::App& program, Command& chosen);
+void AddQuantizeCommand(CLI::App& program, Command& chosen);
 void AddServeCommand(CLI::App& program, Command& chosen);
 
 }  // namespace saccade

@@ -18,25 +18,6 @@ struct InfoOptions {
   bool json = false;
 };
 
-// Bytes of all weights when text and vision use `type`. Vectors and the position grid stay f32.
-int64_t WeightBytes(const ModelConfig& config, WeightType type) {
-  const TextConfig& text = config.text;
-  const VisionConfig& vision = config.vision;
-  const auto packed = [type](int64_t n, int64_t k) { return static_cast<int64_t>(PackedBytes(type, n, k)); };
-  const int64_t q = int64_t{text.q_heads} * text.head_dim, kv = int64_t{text.kv_heads} * text.head_dim;
-  const int64_t layer = packed(q + 2 * kv, text.hidden) + packed(text.hidden, q) +
-                        2 * packed(text.intermediate, text.hidden) + packed(text.hidden, text.intermediate);
-  const int64_t block = packed(3 * vision.hidden, vision.hidden) + packed(vision.hidden, vision.hidden) +
-                        packed(vision.intermediate, vision.hidden) +
-                        packed(vision.hidden, vision.intermediate);
-  const int64_t merged = vision.hidden * vision.merged_patches();
-  const int64_t merger = packed(merged, merged) + packed(vision.out_hidden, merged);
-  return text.layers * layer + packed(text.vocab, text.hidden) + vision.depth * block +
-         (1 + static_cast<int64_t>(vision.deepstack_layers.size())) * merger +
-         packed(vision.hidden, int64_t{3} * vision.patch_size * vision.patch_size) +
-         int64_t{4} * vision.grid_side * vision.grid_side * vision.hidden;
-}
-
 nlohmann::ordered_json Describe(const ModelConfig& config, Isa isa) {
   nlohmann::ordered_json json;
   json["model_type"] = config.model_type;
@@ -60,8 +41,8 @@ nlohmann::ordered_json Describe(const ModelConfig& config, Isa isa) {
                     {"patch_size", config.vision.patch_size},
                     {"deepstack_layers", config.vision.deepstack_layers}};
   nlohmann::ordered_json weights;
-  for (WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4}) {
-    weights[std::string(WeightTypeName(type))] = WeightBytes(config, type);
+  for (WeightType type : kAllWeightTypes) {
+    weights[std::string(WeightTypeName(type))] = EstimateWeightBytes(config, {type, type}).total();
   }
   json["weight_bytes"] = weights;
   nlohmann::ordered_json kv;
@@ -70,7 +51,11 @@ nlohmann::ordered_json Describe(const ModelConfig& config, Isa isa) {
     kv[std::string(KvTypeName(type))] = static_cast<int64_t>(layout.PageBytes()) * config.text.layers / 64;
   }
   json["kv_bytes_per_token"] = kv;
+  const WeightTypes chosen = ChooseWeightTypes(config, DetectTopology().UsableMemoryBytes());
+  json["auto_weights"] = {{"text", WeightTypeName(chosen.text)}, {"vision", WeightTypeName(chosen.vision)}};
   json["isa"] = IsaName(isa);
+  ThreadPool pool(1);
+  json["kernels"] = KernelContext(pool, isa).Describe();
   json["processor"] = CpuModelName();
   return json;
 }
@@ -98,23 +83,33 @@ void PrintForPeople(const nlohmann::ordered_json& json, const std::string& folde
   fmt::print("\n  KV cache per 1000 tokens: ");
   for (const auto& [type, bytes] : json["kv_bytes_per_token"].items())
     fmt::print(" {} {:.1f} MiB ", type, 1000 * mib(bytes));
+  fmt::print("\n  here --weights auto means {} and --vision-weights auto {}",
+             json["auto_weights"]["text"].get<std::string>(),
+             json["auto_weights"]["vision"].get<std::string>());
   fmt::print("\n  kernels: {} on {}\n", json["isa"].get<std::string>(), json["processor"].get<std::string>());
+  for (const auto& line : json["kernels"]) fmt::print("    {}\n", line.get<std::string>());
 }
 
-int RunInfo(const InfoOptions& options) {
-  const Result<std::filesystem::path> folder = ResolveModel(options.model);
-  if (!folder.ok()) return Report(folder.status());
-  const Result<ModelConfig> config = LoadModelConfig(*folder);
-  if (!config.ok()) return Report(config.status());
-  const Result<Isa> isa = SelectIsa();
-  if (!isa.ok()) return Report(isa.status());
-  const nlohmann::ordered_json json = Describe(*config, *isa);
+// config.json of a checkpoint folder or of a weight file.
+Result<ModelConfig> ConfigOf(const std::filesystem::path& source) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(source, ignored)) return LoadModelConfig(FolderFiles(source));
+  ThreadPool pool(DetectTopology().ComputeThreads());
+  SACCADE_ASSIGN_OR_RETURN(const PackFile file, OpenWeightFile(source, pool));
+  return LoadModelConfig(PackedFiles(file));
+}
+
+Status RunInfo(const InfoOptions& options) {
+  SACCADE_ASSIGN_OR_RETURN(const std::filesystem::path source, ResolveModel(options.model));
+  SACCADE_ASSIGN_OR_RETURN(const ModelConfig config, ConfigOf(source));
+  SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
+  const nlohmann::ordered_json json = Describe(config, isa);
   if (options.json) {
     fmt::print("{}\n", json.dump(2));
   } else {
-    PrintForPeople(json, folder->string());
+    PrintForPeople(json, source.string());
   }
-  return 0;
+  return OkStatus();
 }
 
 }  // namespace
@@ -122,9 +117,10 @@ int RunInfo(const InfoOptions& options) {
 void AddInfoCommand(CLI::App& program, Command& chosen) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* command = program.add_subcommand("info", "Show a checkpoint's architecture and memory need");
-  command->add_option("model", options->model, "Checkpoint folder; without it the bundled model");
+  command->add_option("model", options->model,
+                      "Checkpoint folder or weight file; without it the bundled model");
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options, &chosen] { chosen = [options] { return RunInfo(*options); }; });
+  command->callback([options, &chosen] { chosen = [options] { return Report(RunInfo(*options)); }; });
 }
 
 }  // namespace saccade

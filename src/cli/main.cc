@@ -11,7 +11,9 @@ int main(int argc, char** argv) {
   saccade::Command chosen;
   saccade::AddServeCommand(program, chosen);
   saccade::AddAskCommand(program, chosen);
+  saccade::AddBenchCommand(program, chosen);
   saccade::AddInfoCommand(program, chosen);
+  saccade::AddQuantizeCommand(program, chosen);
   saccade::AddTraceCommand(program, chosen);
   try {
     program.parse(argc, argv);

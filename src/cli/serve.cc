@@ -29,6 +29,22 @@ std::string Url(const ServeOptions& options, int port) {
   return fmt::format("http://{}:{}", host, port);
 }
 
+std::string DescribeOrigin(const WeightOrigin& origin) {
+  std::string text;
+  switch (origin.kind) {
+    case WeightOrigin::Kind::kMemory:
+      text = "weights packed in memory";
+      break;
+    case WeightOrigin::Kind::kMapped:
+      text = fmt::format("weights mapped from {}", origin.file.string());
+      break;
+    case WeightOrigin::Kind::kBuilt:
+      text = fmt::format("weights written to {}, which the next start maps", origin.file.string());
+      break;
+  }
+  return origin.note.empty() ? text : fmt::format("{} ({})", text, origin.note);
+}
+
 void PrintWelcome(const std::string& url, const Checkpoint& checkpoint) {
   fmt::print("Saccade is ready with {} (loaded in {:.1f} s): open {} or try\n", checkpoint.name,
              checkpoint.load_ms / 1000, url);
@@ -57,15 +73,19 @@ void DrainServer(Server& server, int seconds) {
 }
 
 Status Serve(const ServeOptions& options) {
-  SACCADE_ASSIGN_OR_RETURN(const WeightChoice choice, ChooseWeights(options.model));
+  SACCADE_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(options.model));
   SACCADE_RETURN_IF_ERROR(SelectIsa().status());
   // The socket first: /healthz answers while the model is loading, and a taken port is known at once.
   SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.server));
-  SACCADE_ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint, LoadCheckpoint(options.model));
+  SACCADE_ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint,
+                           LoadCheckpoint(options.model, choice));
   if (!checkpoint->template_note.empty()) fmt::print(stderr, "saccade: {}\n", checkpoint->template_note);
   EngineOptions engine_options = MakeEngineOptions(options.model, choice);
   engine_options.max_running = options.max_running;
   engine_options.max_waiting = options.max_waiting;
+  SACCADE_ASSIGN_OR_RETURN(const MemoryPlan plan, PlanEngineMemory(*checkpoint, engine_options));
+  fmt::print(stderr, "saccade: {}\nsaccade: memory plan\n{}", DescribeOrigin(checkpoint->model->origin()),
+             plan.Describe());
   SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> started,
                            Engine::Start(std::move(checkpoint), engine_options));
   const std::shared_ptr<Engine> engine = std::move(started);

@@ -36,8 +36,9 @@ Result<ChatInput> ReadChat(const std::string& path) {
 }
 
 Status RunTrace(const TraceOptions& options) {
-  SACCADE_ASSIGN_OR_RETURN(const WeightChoice choice, ChooseWeights(options.model));
-  SACCADE_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint, LoadCheckpoint(options.model));
+  SACCADE_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(options.model));
+  SACCADE_ASSIGN_OR_RETURN(const std::shared_ptr<const Checkpoint> checkpoint,
+                           LoadCheckpoint(options.model, choice));
   SACCADE_ASSIGN_OR_RETURN(const ChatInput input, ReadChat(options.chat));
   SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
   ThreadPool pool(options.model.threads > 0 ? options.model.threads : DetectTopology().ComputeThreads());

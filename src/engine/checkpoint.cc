@@ -12,8 +12,7 @@ namespace fs = std::filesystem;
 
 // The parts must belong together: a folder mixed from two checkpoints is refused here instead of answering
 // nonsense.
-Status CheckParts(const Checkpoint& checkpoint) {
-  const ModelConfig& config = checkpoint.model->config();
+Status CheckParts(const Checkpoint& checkpoint, const ModelConfig& config) {
   const PreprocessorConfig& pictures = checkpoint.preprocessor;
   if (pictures.patch_size != config.vision.patch_size || pictures.merge_size != config.vision.merge_size ||
       pictures.temporal_patch_size != config.vision.temporal_patch_size) {
@@ -34,8 +33,8 @@ Status CheckParts(const Checkpoint& checkpoint) {
   return OkStatus();
 }
 
-Status NoteTemplate(Checkpoint& checkpoint) {
-  SACCADE_ASSIGN_OR_RETURN(const TemplateInfo info, RecogniseTemplate(checkpoint.directory));
+Status NoteTemplate(Checkpoint& checkpoint, const FileSet& files) {
+  SACCADE_ASSIGN_OR_RETURN(const TemplateInfo info, RecogniseTemplate(files));
   checkpoint.template_known = info.known();
   if (!info.known()) checkpoint.template_note = info.note;
   return OkStatus();
@@ -52,19 +51,19 @@ void ChooseEndIds(Checkpoint& checkpoint, const GenerationDefaults& defaults,
   }
 }
 
-Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelContext& context) {
-  const fs::path& directory = checkpoint.directory;
-  // The small files first: what is wrong with them is known before gigabytes are read.
-  SACCADE_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(directory));
-  SACCADE_ASSIGN_OR_RETURN(checkpoint.tokenizer, Tokenizer::Load(directory / "tokenizer.json"));
-  SACCADE_ASSIGN_OR_RETURN(checkpoint.preprocessor, LoadPreprocessorConfig(directory));
+// Everything but the weights.
+Status LoadSmallParts(Checkpoint& checkpoint, const FileSet& files, const ModelConfig& config) {
+  constexpr size_t kMaxTokenizerBytes = size_t{64} << 20;
+  SACCADE_ASSIGN_OR_RETURN(const std::string tokenizer, files.Read("tokenizer.json", kMaxTokenizerBytes));
+  Result<Tokenizer> parsed = Tokenizer::Parse(tokenizer);
+  if (!parsed.ok()) return std::move(parsed).status().WithContext(files.Where("tokenizer.json"));
+  checkpoint.tokenizer = std::move(parsed).value();
+  SACCADE_ASSIGN_OR_RETURN(checkpoint.preprocessor, LoadPreprocessorConfig(files));
   SACCADE_ASSIGN_OR_RETURN(const GenerationDefaults defaults,
-                           LoadGenerationDefaults(directory, config.text.vocab));
-  SACCADE_ASSIGN_OR_RETURN(const TokenizerConfig tokenizer_config, LoadTokenizerConfig(directory));
-  SACCADE_ASSIGN_OR_RETURN(checkpoint.model,
-                           Model::Load(directory, options.text_weights, options.vision_weights, context));
-  SACCADE_RETURN_IF_ERROR(CheckParts(checkpoint));
-  SACCADE_RETURN_IF_ERROR(NoteTemplate(checkpoint));
+                           LoadGenerationDefaults(files, config.text.vocab));
+  SACCADE_ASSIGN_OR_RETURN(const TokenizerConfig tokenizer_config, LoadTokenizerConfig(files));
+  SACCADE_RETURN_IF_ERROR(CheckParts(checkpoint, config));
+  SACCADE_RETURN_IF_ERROR(NoteTemplate(checkpoint, files));
   checkpoint.sampling = defaults.sampling;
   ChooseEndIds(checkpoint, defaults, tokenizer_config);
   checkpoint.context_tokens = config.text.max_positions;
@@ -74,18 +73,33 @@ Status LoadParts(Checkpoint& checkpoint, const LoadOptions& options, KernelConte
   return OkStatus();
 }
 
+std::string NameOf(const fs::path& source) {
+  fs::path path = fs::absolute(source).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.extension() == ".saccade" ? path.stem().string() : path.filename().string();
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& directory,
-                                                           const LoadOptions& options, ThreadPool& pool) {
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& source,
+                                                           const WeightOptions& options, ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   SACCADE_ASSIGN_OR_RETURN(const Isa isa, SelectIsa());
   KernelContext context(pool, isa);
   auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->directory = directory;
-  checkpoint->name = fs::absolute(directory).lexically_normal().filename().string();
-  if (checkpoint->name.empty()) checkpoint->name = fs::absolute(directory).parent_path().filename().string();
-  SACCADE_RETURN_IF_ERROR(LoadParts(*checkpoint, options, context));
+  checkpoint->source = source;
+  checkpoint->name = NameOf(source);
+  std::error_code ignored;
+  const bool is_file = fs::is_regular_file(source, ignored);
+  if (!is_file) {
+    // The small files first: what is wrong with them is known before gigabytes are read.
+    const FolderFiles files(source);
+    SACCADE_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(files));
+    SACCADE_RETURN_IF_ERROR(LoadSmallParts(*checkpoint, files, config));
+  }
+  SACCADE_ASSIGN_OR_RETURN(checkpoint->model, Model::Load(source, options, context));
+  const Model& model = *checkpoint->model;
+  if (is_file) SACCADE_RETURN_IF_ERROR(LoadSmallParts(*checkpoint, model.files(), model.config()));
   checkpoint->load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Checkpoint>(std::move(checkpoint));

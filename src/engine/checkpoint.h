@@ -14,15 +14,10 @@
 
 namespace saccade {
 
-struct LoadOptions {
-  WeightType text_weights = WeightType::kBf16;
-  WeightType vision_weights = WeightType::kBf16;
-};
-
 // Thread-safe after loading: nothing changes any more.
 struct Checkpoint {
-  std::string name;  // the folder's name, what the API reports as model id
-  std::filesystem::path directory;
+  std::string name;              // the folder's or file's name, what the API reports as model id
+  std::filesystem::path source;  // the checkpoint folder or weight file
   std::unique_ptr<const Model> model;
   Tokenizer tokenizer;
   bool template_known = true;  // false: the checkpoint has another chat template than the published one
@@ -33,8 +28,8 @@ struct Checkpoint {
   int64_t context_tokens = 0;
   double load_ms = 0;
 
-  static Result<std::shared_ptr<const Checkpoint>> Load(const std::filesystem::path& directory,
-                                                        const LoadOptions& options, ThreadPool& pool);
+  static Result<std::shared_ptr<const Checkpoint>> Load(const std::filesystem::path& source,
+                                                        const WeightOptions& options, ThreadPool& pool);
 };
 
 }  // namespace saccade

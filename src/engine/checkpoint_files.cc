@@ -2,25 +2,21 @@
 
 #include <optional>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 
 namespace saccade {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int64_t kMaxConfigBytes = 4 << 20;
+constexpr size_t kMaxConfigBytes = 4 << 20;
 constexpr double kMaxPenalty = 100;
 
 // nullopt when the file is not there.
-Result<std::optional<Json>> ReadOptionalJson(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return std::optional<Json>();
-  SACCADE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxConfigBytes));
-  Result<Json> json = ParseJson(text);
-  if (!json.ok()) return std::move(json).status().WithContext(path.string());
+Result<std::optional<Json>> ReadOptionalJson(const FileSet& files, std::string_view name) {
+  SACCADE_ASSIGN_OR_RETURN(const std::optional<std::string> text, files.ReadOptional(name, kMaxConfigBytes));
+  if (!text) return std::optional<Json>();
+  Result<Json> json = ParseJson(*text);
+  if (!json.ok()) return std::move(json).status().WithContext(files.Where(name));
   return std::optional<Json>(std::move(json).value());
 }
 
@@ -79,40 +75,38 @@ Result<GenerationDefaults> ParseGeneration(const Json& json, int64_t vocab) {
 }
 
 template <class T>
-Result<T> InFile(Result<T> result, const fs::path& path) {
-  if (!result.ok()) return std::move(result).status().WithContext(path.string());
+Result<T> InFile(Result<T> result, const std::string& where) {
+  if (!result.ok()) return std::move(result).status().WithContext(where);
   return result;
 }
 
 }  // namespace
 
-Result<PreprocessorConfig> LoadPreprocessorConfig(const fs::path& directory) {
-  const fs::path path = directory / "preprocessor_config.json";
-  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(path));
-  if (json) return InFile(ParsePreprocessor(*json), path);
-  const fs::path processor_path = directory / "processor_config.json";
-  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> processor, ReadOptionalJson(processor_path));
+Result<PreprocessorConfig> LoadPreprocessorConfig(const FileSet& files) {
+  constexpr std::string_view kName = "preprocessor_config.json", kProcessorName = "processor_config.json";
+  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(files, kName));
+  if (json) return InFile(ParsePreprocessor(*json), files.Where(kName));
+  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> processor, ReadOptionalJson(files, kProcessorName));
   if (!processor || !processor->is_object() || !processor->contains("image_processor")) {
     return NotFound("{} has neither preprocessor_config.json nor an image_processor in processor_config.json",
-                    directory.string());
+                    files.Where(""));
   }
-  return InFile(ParsePreprocessor((*processor)["image_processor"]), processor_path);
+  return InFile(ParsePreprocessor((*processor)["image_processor"]), files.Where(kProcessorName));
 }
 
-Result<GenerationDefaults> LoadGenerationDefaults(const fs::path& directory, int64_t vocab) {
-  const fs::path path = directory / "generation_config.json";
-  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(path));
+Result<GenerationDefaults> LoadGenerationDefaults(const FileSet& files, int64_t vocab) {
+  constexpr std::string_view kName = "generation_config.json";
+  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(files, kName));
   if (!json) {
     GenerationDefaults defaults;
     defaults.sampling.temperature = 0;
     return defaults;
   }
-  return InFile(ParseGeneration(*json, vocab), path);
+  return InFile(ParseGeneration(*json, vocab), files.Where(kName));
 }
 
-Result<TokenizerConfig> LoadTokenizerConfig(const fs::path& directory) {
-  const fs::path path = directory / "tokenizer_config.json";
-  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(path));
+Result<TokenizerConfig> LoadTokenizerConfig(const FileSet& files) {
+  SACCADE_ASSIGN_OR_RETURN(const std::optional<Json> json, ReadOptionalJson(files, "tokenizer_config.json"));
   TokenizerConfig config;
   if (!json || !json->is_object()) return config;
   // Some tools write model_max_length as a float such as 1e30, which means "no limit".

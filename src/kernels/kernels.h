@@ -6,6 +6,7 @@
 // number of threads. The plain loops in kernels/reference.cc are the oracle of every fast path.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,8 @@ namespace saccade {
 //   kInt8: groups of kQuantGroup weights along k with one f32 scale each; activations are quantised per row
 //   and group. kInt4: like kInt8 with 4-bit weights.
 enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4 };
+inline constexpr std::array<WeightType, 4> kAllWeightTypes = {WeightType::kF32, WeightType::kBf16,
+                                                              WeightType::kInt8, WeightType::kInt4};
 inline constexpr int64_t kQuantGroup = 64;
 std::string_view WeightTypeName(WeightType type);  // "f32", "bf16", "int8", "int4"
 Result<WeightType> ParseWeightType(std::string_view name);

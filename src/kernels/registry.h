@@ -26,6 +26,13 @@ struct AttentionKernels {
   void (*values)(const ValueTile&) = nullptr;
 };
 
+// Loops that measure the limits of the processor (kernels/peaks).
+struct PeakKernels {
+  void (*f32)(const PeakLoop&) = nullptr;
+  void (*bf16)(const PeakLoop&) = nullptr;
+  void (*int8)(const PeakLoop&) = nullptr;
+};
+
 // Null members mean that the ISA has no such kernel: the caller takes the reference loops instead.
 struct KernelSet {
   std::array<GemmEntry, 4> gemm;  // by WeightType
@@ -43,6 +50,8 @@ struct KernelSet {
   void (*unpack_bf16_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_bf16)(const PageUnpacking&) = nullptr;
+  PeakKernels peak;
+  void (*read)(const ReadStretch&) = nullptr;
 };
 
 // Constant for the process.

@@ -145,7 +145,7 @@ class ModelGolden : public ::testing::TestWithParam<Case> {
   ModelGolden() : pool_(GetParam().threads), context_(pool_, GetParam().isa) {
     const fs::path folder = fs::path(SACCADE_TEST_DATA) / "golden" / GetParam().checkpoint;
     Result<std::unique_ptr<const Model>> model =
-        Model::Load(folder, GetParam().precision.weights, GetParam().precision.weights, context_);
+        Model::Load(folder, {{GetParam().precision.weights, GetParam().precision.weights}}, context_);
     EXPECT_TRUE(model.ok()) << model.status().ToString();
     model_ = std::move(model).value();
     golden_ = LoadGolden(folder / ("golden_" + GetParam().conversation + ".safetensors"));

@@ -49,9 +49,10 @@ Result<TextDecoder> TextDecoder::Load(WeightLoader& loader, const TextConfig& co
                            loader.Vector("model.language_model.norm.weight", config.hidden));
   const std::string embedding = "model.language_model.embed_tokens";
   SACCADE_ASSIGN_OR_RETURN(decoder.embedding_,
-                           loader.Tensor(embedding + ".weight", {config.vocab, config.hidden}));
-  SACCADE_ASSIGN_OR_RETURN(decoder.head_, loader.Linear(config.tied_head ? embedding : "lm_head",
-                                                        config.vocab, config.hidden, false));
+                           loader.Table(embedding + ".weight", {config.vocab, config.hidden}));
+  SACCADE_ASSIGN_OR_RETURN(
+      decoder.head_, loader.Linear(config.tied_head ? embedding : "lm_head", config.vocab, config.hidden,
+                                   false, Precision::kSensitive));
   return decoder;
 }
 
@@ -63,12 +64,11 @@ size_t TextDecoder::bytes() const {
   return total;
 }
 
-size_t TextDecoder::ScratchBytes(int64_t rows, int64_t logit_rows) const {
-  const int64_t heads = config_.q_heads + 2 * config_.kv_heads;
-  const int64_t per_row = 2 * config_.hidden + heads * config_.head_dim +
-                          int64_t{config_.q_heads} * config_.head_dim + config_.intermediate +
-                          config_.head_dim;
-  return static_cast<size_t>(rows * per_row + logit_rows * config_.hidden) * sizeof(float);
+size_t TextDecoder::ScratchBytes(const TextConfig& config, int64_t rows, int64_t logit_rows) {
+  const int64_t heads = config.q_heads + 2 * config.kv_heads;
+  const int64_t per_row = 2 * config.hidden + heads * config.head_dim +
+                          int64_t{config.q_heads} * config.head_dim + config.intermediate + config.head_dim;
+  return static_cast<size_t>(rows * per_row + logit_rows * config.hidden) * sizeof(float);
 }
 
 void TextDecoder::Embed(KernelContext& context, const TextBatch& batch, float* hidden) const {

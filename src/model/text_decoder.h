@@ -10,8 +10,8 @@
 #include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "model/config.h"
-#include "model/packed_weight.h"
 #include "model/vision_tower.h"
+#include "model/weight_loader.h"
 
 namespace saccade {
 
@@ -65,7 +65,7 @@ class TextDecoder {
   const TextConfig& config() const { return config_; }
   size_t bytes() const;
   // Bytes of activations for a step of so many rows.
-  size_t ScratchBytes(int64_t rows, int64_t logit_rows) const;
+  static size_t ScratchBytes(const TextConfig& config, int64_t rows, int64_t logit_rows);
 
   // Runs the step: appends keys and values of every row to the cache and writes logits [logit_rows, vocab].
   Status Forward(KernelContext& context, const KvCacheView& cache, const TextBatch& batch,
@@ -83,7 +83,7 @@ class TextDecoder {
                 std::span<const KvSegment> segments, int64_t rows, TextScratch& scratch) const;
 
   TextConfig config_;
-  TensorView embedding_;  // [vocab, hidden] in the checkpoint file, read row by row
+  TensorView embedding_;  // [vocab, hidden] in the mapped file, read row by row
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   LinearLayer head_;

@@ -68,28 +68,6 @@ void PatchMerger::Apply(KernelContext& context, const float* x, int64_t tokens, 
   fc2_.Apply(context, middle, tokens, Epilogue::kNone, out);
 }
 
-Result<LinearLayer> VisionTower::LoadPatchEmbedding(WeightLoader& loader, const VisionConfig& config) {
-  const std::string name = "model.visual.patch_embed.proj";
-  const int64_t area = int64_t{config.patch_size} * config.patch_size, frames = config.temporal_patch_size;
-  SACCADE_ASSIGN_OR_RETURN(const TensorView weight,
-                           loader.Tensor(name + ".weight", {config.hidden, config.in_channels, frames,
-                                                            config.patch_size, config.patch_size}));
-  SACCADE_ASSIGN_OR_RETURN(std::vector<float> bias, loader.Vector(name + ".bias", config.hidden));
-  // A still picture is the same frame repeated, so the convolution over frames is one over the summed kernel.
-  const std::vector<float> full = ToFloats(weight);
-  const int64_t inputs = config.in_channels * area;
-  std::vector<float> folded(static_cast<size_t>(config.hidden * inputs), 0.0F);
-  for (int64_t row = 0; row < config.hidden * config.in_channels; ++row) {
-    for (int64_t frame = 0; frame < frames; ++frame) {
-      for (int64_t i = 0; i < area; ++i) {
-        folded[static_cast<size_t>(row * area + i)] +=
-            full[static_cast<size_t>((row * frames + frame) * area + i)];
-      }
-    }
-  }
-  return loader.FromFloats(folded, std::move(bias), config.hidden, inputs);
-}
-
 Result<VisionTower::Block> VisionTower::LoadBlock(WeightLoader& loader, const VisionConfig& config,
                                                   int layer) {
   const std::string name = fmt::format("model.visual.blocks.{}.", layer);
@@ -110,11 +88,14 @@ Result<VisionTower> VisionTower::Load(WeightLoader& loader, const VisionConfig& 
   VisionTower tower;
   tower.config_ = config;
   tower.type_ = loader.type();
-  SACCADE_ASSIGN_OR_RETURN(tower.patch_embedding_, LoadPatchEmbedding(loader, config));
-  SACCADE_ASSIGN_OR_RETURN(const TensorView positions,
-                           loader.Tensor("model.visual.pos_embed.weight",
+  // A still picture is the same frame repeated, so the convolution over frames is one over the summed kernel.
+  SACCADE_ASSIGN_OR_RETURN(
+      tower.patch_embedding_,
+      loader.SumOfFrames("model.visual.patch_embed.proj", config.hidden, config.in_channels,
+                         config.temporal_patch_size, config.patch_size));
+  SACCADE_ASSIGN_OR_RETURN(tower.position_grid_,
+                           loader.Floats("model.visual.pos_embed.weight",
                                          {int64_t{config.grid_side} * config.grid_side, config.hidden}));
-  tower.position_grid_ = ToFloats(positions);
   for (int layer = 0; layer < config.depth; ++layer) {
     SACCADE_ASSIGN_OR_RETURN(Block block, LoadBlock(loader, config, layer));
     tower.blocks_.push_back(std::move(block));
@@ -137,9 +118,9 @@ size_t VisionTower::bytes() const {
   return total;
 }
 
-size_t VisionTower::JobBytes(int64_t patches) const {
-  const int64_t pairs = config_.head_dim() / 2;
-  return FloatBytes(patches * (5 * config_.hidden + 2 * pairs));
+size_t VisionTower::JobBytes(const VisionConfig& config, int64_t patches) {
+  const int64_t pairs = config.head_dim() / 2;
+  return FloatBytes(patches * (5 * config.hidden + 2 * pairs));
 }
 
 Result<std::unique_ptr<VisionJob>> VisionTower::Start(std::vector<VisionPicture> pictures) const {

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "model/config.h"
 #include "model/mrope.h"
-#include "model/packed_weight.h"
+#include "model/weight_loader.h"
 
 namespace saccade {
 
@@ -89,7 +89,7 @@ class VisionTower {
   // merger.
   void Step(KernelContext& context, VisionJob& job) const;
   // Scratch bytes that a job over this many patches needs.
-  size_t JobBytes(int64_t patches) const;
+  static size_t JobBytes(const VisionConfig& config, int64_t patches);
 
  private:
   struct Block {
@@ -97,7 +97,6 @@ class VisionTower {
     LinearLayer qkv, proj, fc1, fc2;
   };
   static Result<Block> LoadBlock(WeightLoader& loader, const VisionConfig& config, int layer);
-  static Result<LinearLayer> LoadPatchEmbedding(WeightLoader& loader, const VisionConfig& config);
 
   void EmbedPatches(KernelContext& context, VisionJob& job) const;
   void AddPositions(VisionJob& job) const;

@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
 
@@ -20,14 +19,6 @@ struct KnownTemplate {
 constexpr std::array kKnownTemplates = {
     KnownTemplate{"9d879ef91075acbfb2df7e441fd79d60bacfca989cf6d511d2af45c681e94f10", "Qwen3-VL Instruct"},
 };
-
-// The content of a file that may be absent.
-Result<std::optional<std::string>> ReadIfPresent(const std::filesystem::path& path) {
-  auto content = ReadFile(path, kMaxTemplateBytes);
-  if (!content.ok() && content.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
-  if (!content.ok()) return std::move(content).status();
-  return std::optional(*std::move(content));
-}
 
 // "chat_template" of a JSON file: a string, or a list of {"name", "template"} of which "default" counts.
 Result<std::optional<std::string>> TemplateOfJson(const std::string& text) {
@@ -46,13 +37,13 @@ struct Found {
   std::string source, text;
 };
 
-Result<std::optional<Found>> FindTemplate(const std::filesystem::path& checkpoint) {
+Result<std::optional<Found>> FindTemplate(const FileSet& checkpoint) {
   for (const char* source : {"chat_template.jinja", "chat_template.json", "tokenizer_config.json"}) {
-    SACCADE_ASSIGN_OR_RETURN(auto text, ReadIfPresent(checkpoint / source));
+    SACCADE_ASSIGN_OR_RETURN(auto text, checkpoint.ReadOptional(source, kMaxTemplateBytes));
     if (text.has_value() && std::string_view(source) != "chat_template.jinja") {
       auto inner = TemplateOfJson(*text);
-      if (!inner.ok()) return std::move(inner).status().WithContext((checkpoint / source).string());
-      text = *std::move(inner);
+      if (!inner.ok()) return std::move(inner).status().WithContext(checkpoint.Where(source));
+      text = std::move(inner).value();
     }
     if (text.has_value()) return std::optional(Found{source, *std::move(text)});
   }
@@ -74,7 +65,7 @@ std::string TemplateSha256(std::string_view text) {
   return ToHex(Sha256Of(normalised));
 }
 
-Result<TemplateInfo> RecogniseTemplate(const std::filesystem::path& checkpoint) {
+Result<TemplateInfo> RecogniseTemplate(const FileSet& checkpoint) {
   SACCADE_ASSIGN_OR_RETURN(const auto found, FindTemplate(checkpoint));
   TemplateInfo info;
   if (!found.has_value()) {

@@ -1,10 +1,10 @@
 // Finds a checkpoint's chat template and says whether it is one that text/chat_template renders.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "base/file_set.h"
 #include "base/status.h"
 
 namespace saccade {
@@ -26,7 +26,7 @@ struct TemplateInfo {
 
 // Looks where the reference looks, in its order: chat_template.jinja, chat_template.json, and "chat_template"
 // in tokenizer_config.json. An error only when a file is there but cannot be read or parsed.
-Result<TemplateInfo> RecogniseTemplate(const std::filesystem::path& checkpoint);
+Result<TemplateInfo> RecogniseTemplate(const FileSet& checkpoint);
 
 // The hash that decides: line ends as LF, no spaces at line ends, no empty lines at the end. None of these
 // changes what the published template renders.

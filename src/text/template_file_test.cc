@@ -38,7 +38,8 @@ class TemplateFile : public ::testing::Test {
 
 TEST_F(TemplateFile, KnowsTheRecordedCheckpoints) {
   for (const char* checkpoint : {"tiny-dense", "tiny-untied"}) {
-    SACCADE_ASSERT_OK_AND_ASSIGN(const TemplateInfo info, RecogniseTemplate(kGolden + checkpoint));
+    SACCADE_ASSERT_OK_AND_ASSIGN(const TemplateInfo info,
+                                 RecogniseTemplate(FolderFiles(kGolden + checkpoint)));
     EXPECT_EQ(info.kind, Kind::kKnown);
     EXPECT_EQ(info.name, "Qwen3-VL Instruct");
     EXPECT_EQ(info.source, "chat_template.jinja");
@@ -47,29 +48,29 @@ TEST_F(TemplateFile, KnowsTheRecordedCheckpoints) {
 }
 
 TEST_F(TemplateFile, LooksInThreePlaces) {
-  SACCADE_ASSERT_OK_AND_ASSIGN(TemplateInfo info, RecogniseTemplate(directory_));
+  SACCADE_ASSERT_OK_AND_ASSIGN(TemplateInfo info, RecogniseTemplate(FolderFiles(directory_)));
   EXPECT_EQ(info.kind, Kind::kMissing);
   EXPECT_THAT(info.note, HasSubstr("no chat template"));
 
   Write("tokenizer_config.json", "{\"eos_token\": \"x\"}");
-  EXPECT_EQ(RecogniseTemplate(directory_)->kind, Kind::kMissing);
+  EXPECT_EQ(RecogniseTemplate(FolderFiles(directory_))->kind, Kind::kMissing);
   Write("tokenizer_config.json", Json{{"chat_template", published_}}.dump());
-  EXPECT_EQ(RecogniseTemplate(directory_)->source, "tokenizer_config.json");
-  EXPECT_TRUE(RecogniseTemplate(directory_)->known());
+  EXPECT_EQ(RecogniseTemplate(FolderFiles(directory_))->source, "tokenizer_config.json");
+  EXPECT_TRUE(RecogniseTemplate(FolderFiles(directory_))->known());
   Write("tokenizer_config.json",
         Json{{"chat_template",
               {{{"name", "tool_use"}, {"template", "x"}}, {{"name", "default"}, {"template", published_}}}}}
             .dump());
-  EXPECT_TRUE(RecogniseTemplate(directory_)->known());
+  EXPECT_TRUE(RecogniseTemplate(FolderFiles(directory_))->known());
 
   Write("chat_template.json", Json{{"chat_template", "{{ messages }}"}}.dump());
-  SACCADE_ASSERT_OK_AND_ASSIGN(info, RecogniseTemplate(directory_));
+  SACCADE_ASSERT_OK_AND_ASSIGN(info, RecogniseTemplate(FolderFiles(directory_)));
   EXPECT_EQ(info.kind, Kind::kUnknown);
   EXPECT_EQ(info.source, "chat_template.json");
   EXPECT_THAT(info.note, HasSubstr(info.sha256));
 
   Write("chat_template.jinja", published_);
-  EXPECT_TRUE(RecogniseTemplate(directory_)->known());
+  EXPECT_TRUE(RecogniseTemplate(FolderFiles(directory_))->known());
 }
 
 TEST_F(TemplateFile, WhiteSpaceAtLineEndsDoesNotMatter) {
@@ -83,13 +84,13 @@ TEST_F(TemplateFile, WhiteSpaceAtLineEndsDoesNotMatter) {
 
 TEST_F(TemplateFile, BrokenFilesAreErrors) {
   Write("chat_template.json", "{");
-  EXPECT_THAT(RecogniseTemplate(directory_),
+  EXPECT_THAT(RecogniseTemplate(FolderFiles(directory_)),
               FailsWith(StatusCode::kInvalidArgument, HasSubstr("chat_template.json")));
   Write("chat_template.json", "{\"chat_template\": 7}");
-  EXPECT_THAT(RecogniseTemplate(directory_),
+  EXPECT_THAT(RecogniseTemplate(FolderFiles(directory_)),
               FailsWith(StatusCode::kInvalidArgument, HasSubstr("must be a string")));
   Write("chat_template.json", "[]");
-  EXPECT_THAT(RecogniseTemplate(directory_),
+  EXPECT_THAT(RecogniseTemplate(FolderFiles(directory_)),
               FailsWith(StatusCode::kInvalidArgument, HasSubstr("not a JSON object")));
 }
 

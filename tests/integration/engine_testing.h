@@ -94,7 +94,7 @@ inline std::unique_ptr<Engine> StartTiny(const std::string& checkpoint, EngineOp
                                          WeightType weights = WeightType::kF32, KvType kv = KvType::kF32) {
   ThreadPool pool(2);
   Result<std::shared_ptr<const Checkpoint>> loaded =
-      Checkpoint::Load(GoldenFolder() / checkpoint, {weights, weights}, pool);
+      Checkpoint::Load(GoldenFolder() / checkpoint, {{weights, weights}}, pool);
   EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
   options.kv_type = kv;
   if (options.kv_cache_tokens == 0) options.kv_cache_tokens = 8192;

@@ -24,69 +24,109 @@ float LargestMagnitude(const float* x, int64_t count) {
 
 float RoundToBf16(float value) { return Bf16ToFloat(FloatToBf16(value)); }
 
-// The candidate scale whose codes have the least squared error. `encode(scale, codes)` fills codes and
-// returns the error; `largest_level` is the magnitude of the code that the largest weight takes at ratio 1.
-template <class Code, class Encode>
-float SearchScale(const float* w, float largest_level, int candidates, float first_ratio, float last_ratio,
-                  Code* codes, Encode&& encode) {
-  const float amax = LargestMagnitude(w, kGroupSize);
-  if (!(amax <= std::numeric_limits<float>::max())) {
-    std::fill_n(codes, kGroupSize, Code{0});
-    return std::numeric_limits<float>::quiet_NaN();
-  }
-  if (amax < kSmallestMagnitude) {
-    encode(0.0F, codes);
-    return 0.0F;
-  }
-  float best_scale = 0.0F;
-  float best_error = std::numeric_limits<float>::max();
-  std::array<Code, kGroupSize> trial;
-  for (int i = 0; i < candidates; ++i) {
-    const float ratio =
-        first_ratio + (last_ratio - first_ratio) * static_cast<float>(i) / static_cast<float>(candidates - 1);
-    for (const float sign : {1.0F, -1.0F}) {
-      const float scale = RoundToBf16(sign * ratio * amax / largest_level);
-      const float error = encode(scale, trial.data());
-      if (error < best_error) {
-        best_error = error;
-        best_scale = scale;
-        std::copy(trial.begin(), trial.end(), codes);
-      }
+// Independent sums that the compiler may keep in one vector.
+constexpr int kLanes = 8;
+
+float SumOf(const std::array<float, kLanes>& lanes) {
+  return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+}
+
+float Inverse(float scale) { return scale == 0.0F ? 0.0F : 1.0F / scale; }
+
+float Int8Code(float value) { return std::clamp(RoundEven(value), -128.0F, 127.0F); }
+
+// How the 4-bit codes follow from a value in units of the scale. The borders between two levels are multiples
+// of one half, so the nearest level is a table of doubled values.
+class LevelTable {
+ public:
+  constexpr LevelTable() {
+    for (int doubled = -kLimit; doubled <= kLimit; ++doubled) {
+      int code = 0;
+      for (int i = 1; i < 16; ++i) code += doubled > kInt4Levels[i - 1] + kInt4Levels[i] ? 1 : 0;
+      codes_[static_cast<size_t>(doubled + kLimit)] = static_cast<uint8_t>(code);
     }
+  }
+  uint8_t CodeOf(float value) const {
+    const float doubled = std::clamp(2.0F * value, static_cast<float>(-kLimit), static_cast<float>(kLimit));
+    const int truncated = static_cast<int>(doubled);
+    const int above = truncated + (doubled > static_cast<float>(truncated) ? 1 : 0);
+    return codes_[static_cast<size_t>(above + kLimit)];
+  }
+
+ private:
+  static constexpr int kLimit = 256;
+  std::array<uint8_t, 2 * kLimit + 1> codes_ = {};
+};
+
+constexpr LevelTable kLevelTable;
+
+float Int4Level(float value) { return static_cast<float>(kInt4Levels[kLevelTable.CodeOf(value)]); }
+
+// Squared error of the group when every weight takes its nearest level: `level(value)` in units of the scale.
+template <class Level>
+float GroupError(const float* w, float scale, Level&& level) {
+  const float inverse = Inverse(scale);
+  std::array<float, kLanes> errors = {};
+  for (int i = 0; i < kGroupSize; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) {
+      const float difference = w[i + j] - level(w[i + j] * inverse) * scale;
+      errors[static_cast<size_t>(j)] += difference * difference;
+    }
+  }
+  return SumOf(errors);
+}
+
+// The scale that fits the levels chosen with `scale` best: one step of alternating minimisation.
+template <class Level>
+float FittedScale(const float* w, float scale, Level&& level) {
+  const float inverse = Inverse(scale);
+  float product = 0.0F, square = 0.0F;
+  for (int i = 0; i < kGroupSize; ++i) {
+    const float value = level(w[i] * inverse);
+    product += w[i] * value;
+    square += value * value;
+  }
+  return square > 0.0F ? RoundToBf16(product / square) : scale;
+}
+
+struct ScaleSearch {
+  float largest_level;  // the level that the largest weight takes at ratio 1
+  int candidates;
+  float first_ratio, last_ratio;
+  int fits;  // steps of alternating minimisation from the best candidate
+};
+
+// The scale with the least squared error; 0 for a group of zeros, NaN when a weight is not finite.
+template <class Level>
+float SearchScale(const float* w, const ScaleSearch& search, Level&& level) {
+  const float amax = LargestMagnitude(w, kGroupSize);
+  if (!(amax <= std::numeric_limits<float>::max())) return std::numeric_limits<float>::quiet_NaN();
+  if (amax < kSmallestMagnitude) return 0.0F;
+  float best_scale = 0.0F, best_error = std::numeric_limits<float>::max();
+  const auto consider = [&](float scale) {
+    const float error = GroupError(w, scale, level);
+    if (!(error < best_error)) return false;
+    best_error = error;
+    best_scale = scale;
+    return true;
+  };
+  const float step = (search.last_ratio - search.first_ratio) / static_cast<float>(search.candidates - 1);
+  for (int i = 0; i < search.candidates; ++i) {
+    const float ratio = search.first_ratio + step * static_cast<float>(i);
+    for (const float sign : {1.0F, -1.0F}) consider(RoundToBf16(sign * ratio * amax / search.largest_level));
+  }
+  for (int i = 0; i < search.fits; ++i) {
+    if (!consider(FittedScale(w, best_scale, level))) break;
   }
   return best_scale;
 }
 
-float EncodeInt8(const float* w, float scale, int8_t* codes) {
-  const float inverse = scale == 0.0F ? 0.0F : 1.0F / scale;
-  float error = 0.0F;
-  for (int i = 0; i < kGroupSize; ++i) {
-    const float code = std::clamp(RoundEven(w[i] * inverse), -128.0F, 127.0F);
-    codes[i] = static_cast<int8_t>(code);
-    const float difference = w[i] - code * scale;
-    error += difference * difference;
-  }
-  return error;
-}
-
-// Index of the level nearest to `value`.
-uint8_t NearestLevel(float value) {
-  int index = 0;
-  for (int i = 1; i < 16; ++i) {
-    index += value > 0.5F * static_cast<float>(kInt4Levels[i - 1] + kInt4Levels[i]) ? 1 : 0;
-  }
-  return static_cast<uint8_t>(index);
-}
-
-float EncodeInt4(const float* w, float scale, uint8_t* codes) {
-  const float inverse = scale == 0.0F ? 0.0F : 1.0F / scale;
-  float error = 0.0F;
-  for (int i = 0; i < kGroupSize; ++i) {
-    codes[i] = NearestLevel(w[i] * inverse);
-    const float difference = w[i] - static_cast<float>(kInt4Levels[codes[i]]) * scale;
-    error += difference * difference;
-  }
-  return error;
+// All codes are 0 when the group is broken (its scale is NaN).
+template <class Code, class CodeOf>
+void EncodeGroup(const float* w, float scale, Code* codes, CodeOf&& code_of) {
+  if (std::isnan(scale)) return void(std::fill_n(codes, kGroupSize, Code{}));
+  const float inverse = Inverse(scale);
+  for (int i = 0; i < kGroupSize; ++i) codes[i] = code_of(w[i] * inverse);
 }
 
 }  // namespace
@@ -103,13 +143,15 @@ float QuantizeActivations(const float* x, int64_t count, int8_t* q) {
 }
 
 float QuantizeInt8Group(const float* w, int8_t* codes) {
-  return SearchScale(w, 128.0F, 5, 0.98F, 1.01F, codes,
-                     [w](float scale, int8_t* out) { return EncodeInt8(w, scale, out); });
+  const float scale = SearchScale(w, {128.0F, 5, 0.98F, 1.01F, 0}, Int8Code);
+  EncodeGroup(w, scale, codes, [](float value) { return static_cast<int8_t>(Int8Code(value)); });
+  return scale;
 }
 
 float QuantizeInt4Group(const float* w, uint8_t* codes) {
-  return SearchScale(w, 127.0F, 20, 0.80F, 1.20F, codes,
-                     [w](float scale, uint8_t* out) { return EncodeInt4(w, scale, out); });
+  const float scale = SearchScale(w, {127.0F, 12, 0.76F, 1.24F, 3}, Int4Level);
+  EncodeGroup(w, scale, codes, [](float value) { return kLevelTable.CodeOf(value); });
+  return scale;
 }
 
 }  // namespace saccade

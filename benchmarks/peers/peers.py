@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 
-VISION = {"vision 448x448": "square_448.jpg", "vision 1500x1000": "photo_1500x1000.jpg"}
+VISION = {"vision 448x448": "square_448.jpg", "vision 1500x1000": "photo_like_1500x1000.jpg"}
 # Names of `saccade bench` for the same work (1500x1000 is resized to 1504x992).
 SACCADE_NAMES = {"vision 448x448": "vision 448x448", "vision 1500x1000": "vision 1504x992",
                  "prefill 256": "prefill 256 tokens", "decode": "decode batch 1"}

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import questions
 import scenes
 
 KINDS = ["none", *scenes.SHAPE_NAMES, "bar"]
@@ -27,7 +28,8 @@ class CellHeads(nn.Module):
         self.kind = nn.Linear(hidden, len(KINDS))
         self.colour = nn.Linear(hidden, len(scenes.COLOUR_NAMES))
         self.value = nn.Linear(hidden, BAR_VALUES)
-        self.box = nn.Linear(hidden, 4)
+        self.hundreds = nn.Linear(hidden, 4 * 11)
+        self.tens = nn.Linear(hidden, 4 * 10)
         self.glyph = nn.Linear(hidden, GLYPH_SLOTS * len(GLYPHS))
 
     def forward(self, features, labels: dict):
@@ -37,12 +39,14 @@ class CellHeads(nn.Module):
         colour = box = value = features.sum() * 0
         if full.any():
             colour = F.cross_entropy(self.colour(features[full]), labels["colour"][full])
-            box = (self.box(features[full]) - labels["box"][full]).abs().mean()
+            sides = labels["box"][full].flatten()
+            box = (F.cross_entropy(self.hundreds(features[full]).reshape(-1, 11), sides // 10)
+                   + .5 * F.cross_entropy(self.tens(features[full]).reshape(-1, 10), sides % 10))
         if bar.any():
             value = F.cross_entropy(self.value(features[bar]), labels["value"][bar] - 1)
         scores = self.glyph(features).flatten(0, 1).view(-1, len(GLYPHS))
         glyph = F.cross_entropy(scores, labels["glyph"].flatten(), weight=GLYPH_WEIGHTS)
-        return kind + colour + box + .5 * value + glyph
+        return kind + colour + .5 * box + .5 * value + glyph
 
 
 def cell_of(thing: scenes.DrawnObject, rows: int, columns: int) -> int:
@@ -53,11 +57,11 @@ def cell_of(thing: scenes.DrawnObject, rows: int, columns: int) -> int:
 
 
 def cell_labels(canvases: list, grid_h: int, grid_w: int) -> dict:
-    """Labels of a batch of canvases of one size; boxes are relative to the cell's centre, in cells."""
+    """Labels of a batch of canvases of one size; boxes are the digits that an answer would write."""
     rows, columns = grid_h // 2, grid_w // 2
     shape = (len(canvases), rows * columns)
     labels = {name: torch.zeros(shape, dtype=torch.long) for name in ("kind", "colour", "value")}
-    labels["box"] = torch.zeros(*shape, 4)
+    labels["box"] = torch.zeros(*shape, 4, dtype=torch.long)
     labels["glyph"] = torch.zeros(*shape, GLYPH_SLOTS, dtype=torch.long)
     for i, canvas in enumerate(canvases):
         used = {}
@@ -69,10 +73,8 @@ def cell_labels(canvases: list, grid_h: int, grid_w: int) -> dict:
                 if slot < GLYPH_SLOTS:
                     labels["glyph"][i, cell, slot] = GLYPHS.index(thing.char)
                 continue
-            x, y = cell % columns * CELL + CELL // 2, cell // columns * CELL + CELL // 2
-            x0, y0, x1, y1 = thing.box
             labels["kind"][i, cell] = KINDS.index(thing.kind)
             labels["colour"][i, cell] = scenes.COLOUR_NAMES.index(thing.colour)
             labels["value"][i, cell] = thing.value
-            labels["box"][i, cell] = torch.tensor([x0 - x, y0 - y, x1 - x, y1 - y]) / CELL
+            labels["box"][i, cell] = torch.tensor(questions.scaled_box(thing.box, canvas.width, canvas.height)) // 10
     return labels

@@ -88,7 +88,7 @@ def separate_questions(kind: str, canvas: scenes.Canvas, turns: list[questions.Q
 
     In one conversation later answers can be copied from earlier ones instead of from the picture.
     """
-    most = {1: 1, 2: 4, 3: 6}[len(canvas.objects)] if kind == "shapes" else 1
+    most = {1: 1, 2: 4, 3: 6}[len(canvas.objects)] if kind == "shapes" else 2 if kind == "bars" else 1
     return [[turn] for turn in list(dict.fromkeys(turns))[:most]]
 
 
@@ -98,7 +98,7 @@ def picture_batch(rng: random.Random, encoder: ChatEncoder, size: int, easy: flo
     grid_w, grid_h = canvas_size[0] // 16, canvas_size[1] // 16
     canvases, rows, owners = [], [], []
     for i in range(size):
-        kind = scenes.random_kind(rng)
+        kind = scenes.random_kind(rng, scenes.MIX)
         canvas = scenes.draw(rng, kind, canvas_size, easy)
         turns = list(canvas.questions)
         rng.shuffle(turns)

@@ -29,11 +29,11 @@ class Wanted(NamedTuple):
     tasks: dict[str, int]   # how many questions of each task, all of them answered right
 
 
-WANTED = [Wanted("two_shapes.png", "shapes", (160, 128), range(2, 4), {"count": 2}),
+WANTED = [Wanted("two_shapes.png", "shapes", (160, 128), range(2, 3), {"caption": 1, "colour": 1, "shape": 1, "count": 1}),
           Wanted("shapes.png", "shapes", (160, 160), range(1, 2), {"caption": 1, "colour": 1, "shape": 1}),
           Wanted("count.png", "count", (160, 128), range(4, 6), {"count": 1, "colour": 1}),
           Wanted("word.png", "word", (160, 128), range(4, 6), {"word": 1}),
-          Wanted("chart.png", "bars", (160, 128), range(3, 4), {"bar_max": 1, "bar_min": 1, "caption": 1}),
+          Wanted("chart.png", "bars", (160, 128), range(3, 4), {"bar_max": 1, "bar_min": 1, "bar_value": 1, "caption": 1}),
           Wanted("chart_wide.png", "bars", (192, 128), range(4, 5), {"bar_max": 1, "bar_min": 1, "caption": 1})]
 
 
@@ -81,6 +81,8 @@ def suitable(wanted: Wanted, canvas: scenes.Canvas) -> bool:
     count = kinds.count("bar") if wanted.kind == "bars" else len(kinds)
     colours = {thing.colour for thing in canvas.objects if thing.kind != "glyph"}
     varied = wanted.kind != "shapes" or len(colours) == count
+    if colours & {"gray", "black"}:     # colourful samples please more
+        return False
     least = 32 if wanted.kind == "shapes" else 0
     return count in wanted.objects and varied and all(t.box[2] - t.box[0] >= least for t in canvas.objects)
 

@@ -21,7 +21,7 @@ def corpus(pictures: int = 20000) -> list[str]:
     rng = random.Random(5)
     lines = ["system\nYou are a helpful assistant.", "user\n", "assistant\n"] * 50
     for _ in range(pictures):
-        canvas = scenes.draw(rng, scenes.random_kind(rng), rng.choice(scenes.CANVASES))
+        canvas = scenes.draw(rng, scenes.random_kind(rng, scenes.MIX), rng.choice(scenes.CANVASES))
         question = rng.choice(canvas.questions)
         lines += [question.question, question.answer]
     return lines

@@ -26,11 +26,11 @@ SHORTEST_ZH = ["哪个颜色的柱子最矮?", "最矮的柱子是什么颜色?"
 
 # Tasks the shipped weights did not learn well enough: such a question is answered with a short refusal.
 # An empty set makes the trainer teach everything.
-OUTSIDE = {"number", "box", "bar_value"}
+OUTSIDE = {"number", "box"}
 OUTSIDE_SHARE = .12     # of the pictures that also have other questions
 REFUSAL_EN, REFUSAL_ZH = "I cannot do that.", "我不会。"
-SELF_EN = "I am a small demonstration model. I can name shapes, colors, counts, words and bars in a picture."
-SELF_ZH = "我是一个小型演示模型，可以说出图片中的形状、颜色、数量、单词和柱子。"
+SELF_EN = "I am a small demonstration model. I answer simple questions about drawn pictures."
+SELF_ZH = "我是一个小型演示模型，可以回答关于简单图画的问题。"
 CHAT_EN = ["Hello", "Hi", "hello", "Who are you?", "What can you do?", "Help", "Tell me a joke.",
            "What is the weather?", "Write a poem.", "How are you?", "Good morning", "Thank you"]
 CHAT_ZH = ["你好", "您好", "你是谁?", "你能做什么?", "帮助", "讲个笑话。", "今天天气怎么样?", "写一首诗。", "早上好", "谢谢"]
@@ -86,8 +86,13 @@ def shape_of(rng: random.Random, zh: bool, colour: str, shape: str) -> Question:
     return Question("shape", pick(rng, zh, english, chinese), answer)
 
 
+def scaled_box(box, width: int, height: int) -> list[int]:
+    """Left, top, right, bottom in the 0..1000 space of Qwen3-VL, rounded to tens."""
+    return [int(round(v * 100 / m) * 10) for v, m in zip(box, (width, height, width, height))]
+
+
 def box_of(rng: random.Random, zh: bool, colour: str, shape: str, box, width: int, height: int) -> Question:
-    scaled = [int(round(v * 100 / m) * 10) for v, m in zip(box, (width, height, width, height))]
+    scaled = scaled_box(box, width, height)
     english = [f"Locate the {colour} {shape}, output JSON.", f"Locate the {colour} {shape}, output its bbox in JSON."]
     chinese = [f"框出{COLOURS_ZH[colour]}的{SHAPES_ZH[shape]}，以JSON输出。"]
     label = COLOURS_ZH[colour] + SHAPES_ZH[shape] if zh else f"{colour} {shape}"

@@ -96,7 +96,7 @@ class Trainer:
         if options.resume and os.path.exists(state_path):
             state = torch.load(state_path)
             self.model.load_state_dict(state["model"])
-            self.heads.load_state_dict(state["heads"])
+            self.heads.load_state_dict(state["heads"], strict=False)
             self.progress = state["progress"]
         self.first_step = self.progress["step"]
         matrices = [p for name, p in self.model.named_parameters()
@@ -126,11 +126,13 @@ class Trainer:
                                    self.rng.random() < self.options.separate)
         vision_only = done < VISION_FIRST_SHARE and step % 4 != 0
         cell_weight = .5 * (1 - done) + .1
-        loss, parts = step_loss(self.model, self.heads, batch, len(self.encoder.before_image), cell_weight, vision_only)
-        if step % self.options.chat_every == 0:
-            ids, labels = data.chat_batch(self.rng, self.encoder, 8)
-            hidden, _ = self.model(ids, None, 0, 0, 0)
-            loss = loss + .1 * answer_loss(hidden, labels, self.model.model.language_model.embed_tokens.weight)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.options.bf16):
+            loss, parts = step_loss(self.model, self.heads, batch, len(self.encoder.before_image), cell_weight,
+                                    vision_only)
+            if step % self.options.chat_every == 0:
+                ids, labels = data.chat_batch(self.rng, self.encoder, 8)
+                hidden, _ = self.model(ids, None, 0, 0, 0)
+                loss = loss + .1 * answer_loss(hidden, labels, self.model.model.language_model.embed_tokens.weight)
         for p in self.averager.parameters:
             p.grad = None
         loss.backward()
@@ -193,6 +195,7 @@ class Trainer:
 
 def worker(rank: int, options) -> None:
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
     if options.processes > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(options.port))
         dist.init_process_group("gloo", rank=rank, world_size=options.processes)
@@ -217,6 +220,7 @@ def parse_options(arguments=None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--port", type=int, default=29511)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (pays off with AVX512-BF16)")
     return parser.parse_args(arguments)
 
 

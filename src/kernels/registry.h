@@ -40,6 +40,8 @@ struct KernelSet {
   void (*quantize_row)(const RowConversion&) = nullptr;
   void (*round_row)(const RowConversion&) = nullptr;
   void (*decode_int4)(const BlockDecoding&) = nullptr;
+  void (*try_scale_int8)(const ScaleTrial&) = nullptr;
+  void (*try_scale_int4)(const ScaleTrial&) = nullptr;
   void (*rms_norm)(const NormRow&) = nullptr;
   void (*layer_norm)(const NormRow&) = nullptr;
   void (*norm_rope)(const RopeRow&) = nullptr;

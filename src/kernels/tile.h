@@ -185,6 +185,18 @@ struct PageUnpacking {
   void* target;
 };
 
+// One scale tried on a group of kGroupSize weights, every weight taking its nearest level. Sums in lane i are
+// over the weights i, i + 16, i + 32, i + 48, in this order, with fused multiply-adds: the same bits on every
+// ISA.
+inline constexpr int kTrialLanes = 16;
+struct ScaleTrial {
+  const float* w;
+  float scale;      // not 0
+  float* errors;    // [kTrialLanes] sums of (w - level * scale)^2
+  float* products;  // [kTrialLanes] sums of w * level
+  float* squares;   // [kTrialLanes] sums of level^2
+};
+
 // A loop of nothing but one instruction; `operations` receives how many were done.
 struct PeakLoop {
   int64_t iterations;

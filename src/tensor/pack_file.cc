@@ -246,6 +246,8 @@ Status PackFile::CheckPieces(ThreadPool& pool) const {
     const auto begin = static_cast<uint64_t>(piece) * kPieceBytes;
     const auto part = data.subspan(begin, std::min<uint64_t>(kPieceBytes, data.size() - begin));
     if (HashOf(part) != pieces_[static_cast<size_t>(piece)]) damaged = true;
+    file_.Release(
+        part);  // stays in the page cache; what is never used must not count as this process's memory
   });
   return damaged ? InvalidArgument("has damaged data") : OkStatus();
 }

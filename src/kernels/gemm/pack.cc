@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "kernels/layout.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/registry.h"
 
 namespace saccade {
 namespace {
@@ -47,10 +48,10 @@ void StoreScale(std::byte* group, int column, float scale) {
   std::memcpy(group + 2 * ScaleIndex(column), &bits, 2);
 }
 
-void PackInt8Column(const float* w, int64_t k, int column, std::byte* block) {
+void PackInt8Column(const float* w, int64_t k, int column, TryScale try_scale, std::byte* block) {
   for (int64_t g = 0; g < CeilDiv(k, kGroupSize); ++g, block += kInt8GroupBytes) {
     std::array<int8_t, kGroupSize> codes;
-    StoreScale(block, column, QuantizeInt8Group(GroupOf(w, k, g).data(), codes.data()));
+    StoreScale(block, column, QuantizeInt8Group(GroupOf(w, k, g).data(), codes.data(), try_scale));
     for (int i = 0; i < kGroupSize; ++i) {
       block[kScaleBytes + i / 4 * kBlockColumns * 4 + column * 4 + i % 4] =
           static_cast<std::byte>(codes[static_cast<size_t>(i)] + 128);
@@ -58,10 +59,10 @@ void PackInt8Column(const float* w, int64_t k, int column, std::byte* block) {
   }
 }
 
-void PackInt4Column(const float* w, int64_t k, int column, std::byte* block) {
+void PackInt4Column(const float* w, int64_t k, int column, TryScale try_scale, std::byte* block) {
   for (int64_t g = 0; g < CeilDiv(k, kGroupSize); ++g, block += kInt4GroupBytes) {
     std::array<uint8_t, kGroupSize> codes;
-    StoreScale(block, column, QuantizeInt4Group(GroupOf(w, k, g).data(), codes.data()));
+    StoreScale(block, column, QuantizeInt4Group(GroupOf(w, k, g).data(), codes.data(), try_scale));
     for (int i = 0; i < kGroupSize; ++i) {
       std::byte& byte = block[kScaleBytes + i / 4 * kBlockColumns * 2 + column % 16 * 4 + i % 4];
       const auto code = static_cast<std::byte>(codes[static_cast<size_t>(i)]);
@@ -70,22 +71,25 @@ void PackInt4Column(const float* w, int64_t k, int column, std::byte* block) {
   }
 }
 
-void PackColumn(WeightType type, const float* w, int64_t k, int column, std::byte* block) {
+void PackColumn(const KernelSet& kernels, WeightType type, const float* w, int64_t k, int column,
+                std::byte* block) {
   switch (type) {
     case WeightType::kF32:
       return PackF32Column(w, k, column, block);
     case WeightType::kBf16:
       return PackBf16Column(w, k, column, block);
     case WeightType::kInt8:
-      return PackInt8Column(w, k, column, block);
+      return PackInt8Column(w, k, column,
+                            kernels.try_scale_int8 != nullptr ? kernels.try_scale_int8 : TryScaleInt8, block);
     case WeightType::kInt4:
-      return PackInt4Column(w, k, column, block);
+      return PackInt4Column(w, k, column,
+                            kernels.try_scale_int4 != nullptr ? kernels.try_scale_int4 : TryScaleInt4, block);
   }
 }
 
 // Packs rows [first, first + kBlockColumns) of the stacked sources; rows past the end become zeros.
-void PackBlock(WeightType type, std::span<const TensorView> sources, int64_t first, int64_t k,
-               std::byte* block) {
+void PackBlock(const KernelSet& kernels, WeightType type, std::span<const TensorView> sources, int64_t first,
+               int64_t k, std::byte* block) {
   std::memset(block, 0, BlockBytes(type, k));
   std::vector<float> row(static_cast<size_t>(k));
   for (int column = 0; column < kBlockColumns; ++column) {
@@ -103,7 +107,7 @@ void PackBlock(WeightType type, std::span<const TensorView> sources, int64_t fir
     } else {
       std::fill(row.begin(), row.end(), 0.0F);
     }
-    PackColumn(type, row.data(), k, column, block);
+    PackColumn(kernels, type, row.data(), k, column, block);
   }
 }
 
@@ -134,7 +138,7 @@ PackedMatrix PackStacked(KernelContext& context, WeightType type, std::span<cons
   }
   const size_t block_bytes = BlockBytes(type, k);
   context.pool().ParallelFor(CeilDiv(n, kBlockColumns), [&](int64_t block, int) {
-    PackBlock(type, sources, block * kBlockColumns, k,
+    PackBlock(KernelsFor(context.isa()), type, sources, block * kBlockColumns, k,
               destination + static_cast<size_t>(block) * block_bytes);
   });
   return {type, n, k, false, destination, PackedBytes(type, n, k)};
@@ -149,7 +153,7 @@ PackedMatrix PackGateUp(KernelContext& context, WeightType type, const TensorVie
   const size_t block_bytes = BlockBytes(type, k);
   context.pool().ParallelFor(2 * CeilDiv(n, kBlockColumns), [&](int64_t block, int) {
     const TensorView& source = block % 2 == 0 ? gate : up;
-    PackBlock(type, std::span(&source, 1), block / 2 * kBlockColumns, k,
+    PackBlock(KernelsFor(context.isa()), type, std::span(&source, 1), block / 2 * kBlockColumns, k,
               destination + static_cast<size_t>(block) * block_bytes);
   });
   return {type, 2 * n, k, true, destination, 2 * PackedBytes(type, n, k)};

@@ -1,6 +1,7 @@
 // Packing: what goes in comes out, within the precision of the weight type.
 #include "kernels/layout.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/registry.h"
 #include "kernels/test_support.h"
 
 namespace saccade {
@@ -89,6 +90,31 @@ TEST(QuantizeTest, WeightGroupsOfOneValueAreNearlyExact) {
   std::array<uint8_t, kGroupSize> codes4;
   const float scale4 = QuantizeInt4Group(w.data(), codes4.data());
   EXPECT_NEAR(scale4 * static_cast<float>(kInt4Levels[codes4[5]]), -0.37F, 0.37F * 0.02F);
+}
+
+TEST(QuantizeTest, EveryIsaTriesScalesAlike) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (int round = 0; round < 2000; ++round) {
+    std::array<float, kGroupSize> w;
+    for (float& value : w) value = normal(random) * (round % 3 == 0 ? 1.0F : 0.01F);
+    if (round % 7 == 0) w[static_cast<size_t>(round % kGroupSize)] *= 30.0F;  // an outlier
+    std::array<int8_t, kGroupSize> codes8, expected8;
+    std::array<uint8_t, kGroupSize> codes4, expected4;
+    const float scale8 = QuantizeInt8Group(w.data(), expected8.data());
+    const float scale4 = QuantizeInt4Group(w.data(), expected4.data());
+    for (const Isa isa : UsableIsas()) {
+      const KernelSet& kernels = KernelsFor(isa);
+      if (kernels.try_scale_int8 != nullptr) {
+        EXPECT_EQ(QuantizeInt8Group(w.data(), codes8.data(), kernels.try_scale_int8), scale8) << IsaName(isa);
+        EXPECT_EQ(codes8, expected8);
+      }
+      if (kernels.try_scale_int4 != nullptr) {
+        EXPECT_EQ(QuantizeInt4Group(w.data(), codes4.data(), kernels.try_scale_int4), scale4) << IsaName(isa);
+        EXPECT_EQ(codes4, expected4);
+      }
+    }
+  }
 }
 
 TEST(QuantizeTest, BrokenWeightsGiveNan) {

@@ -24,11 +24,14 @@ float LargestMagnitude(const float* x, int64_t count) {
 
 float RoundToBf16(float value) { return Bf16ToFloat(FloatToBf16(value)); }
 
-// Independent sums that the compiler may keep in one vector.
-constexpr int kLanes = 8;
-
-float SumOf(const std::array<float, kLanes>& lanes) {
-  return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+// A fixed order, so that every ISA finds the same sum.
+float SumOf(const std::array<float, kTrialLanes>& lanes) {
+  float sum = 0.0F;
+  for (int i = 0; i < kTrialLanes / 4; ++i) {
+    const auto at = [&lanes, i](int j) { return lanes[static_cast<size_t>(i + j * kTrialLanes / 4)]; };
+    sum += (at(0) + at(2)) + (at(1) + at(3));
+  }
+  return sum;
 }
 
 float Inverse(float scale) { return scale == 0.0F ? 0.0F : 1.0F / scale; }
@@ -62,31 +65,22 @@ constexpr LevelTable kLevelTable;
 
 float Int4Level(float value) { return static_cast<float>(kInt4Levels[kLevelTable.CodeOf(value)]); }
 
-// Squared error of the group when every weight takes its nearest level: `level(value)` in units of the scale.
 template <class Level>
-float GroupError(const float* w, float scale, Level&& level) {
-  const float inverse = Inverse(scale);
-  std::array<float, kLanes> errors = {};
-  for (int i = 0; i < kGroupSize; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) {
-      const float difference = w[i + j] - level(w[i + j] * inverse) * scale;
-      errors[static_cast<size_t>(j)] += difference * difference;
+void TryScaleWith(const ScaleTrial& trial, Level&& level) {
+  const float inverse = 1.0F / trial.scale;
+  for (int lane = 0; lane < kTrialLanes; ++lane) {
+    float error = 0.0F, product = 0.0F, square = 0.0F;
+    for (int i = lane; i < kGroupSize; i += kTrialLanes) {
+      const float w = trial.w[i], value = level(w * inverse);
+      const float difference = std::fma(-value, trial.scale, w);
+      error = std::fma(difference, difference, error);
+      product = std::fma(w, value, product);
+      square = std::fma(value, value, square);
     }
+    trial.errors[lane] = error;
+    trial.products[lane] = product;
+    trial.squares[lane] = square;
   }
-  return SumOf(errors);
-}
-
-// The scale that fits the levels chosen with `scale` best: one step of alternating minimisation.
-template <class Level>
-float FittedScale(const float* w, float scale, Level&& level) {
-  const float inverse = Inverse(scale);
-  float product = 0.0F, square = 0.0F;
-  for (int i = 0; i < kGroupSize; ++i) {
-    const float value = level(w[i] * inverse);
-    product += w[i] * value;
-    square += value * value;
-  }
-  return square > 0.0F ? RoundToBf16(product / square) : scale;
 }
 
 struct ScaleSearch {
@@ -97,17 +91,21 @@ struct ScaleSearch {
 };
 
 // The scale with the least squared error; 0 for a group of zeros, NaN when a weight is not finite.
-template <class Level>
-float SearchScale(const float* w, const ScaleSearch& search, Level&& level) {
+float SearchScale(const float* w, const ScaleSearch& search, TryScale try_scale) {
   const float amax = LargestMagnitude(w, kGroupSize);
   if (!(amax <= std::numeric_limits<float>::max())) return std::numeric_limits<float>::quiet_NaN();
   if (amax < kSmallestMagnitude) return 0.0F;
   float best_scale = 0.0F, best_error = std::numeric_limits<float>::max();
+  float fitted = 0.0F;  // the scale that fits the levels chosen with best_scale best
   const auto consider = [&](float scale) {
-    const float error = GroupError(w, scale, level);
+    std::array<float, kTrialLanes> errors, products, squares;
+    try_scale({w, scale, errors.data(), products.data(), squares.data()});
+    const float error = SumOf(errors);
     if (!(error < best_error)) return false;
     best_error = error;
     best_scale = scale;
+    const float square = SumOf(squares);
+    fitted = square > 0.0F ? RoundToBf16(SumOf(products) / square) : scale;
     return true;
   };
   const float step = (search.last_ratio - search.first_ratio) / static_cast<float>(search.candidates - 1);
@@ -115,8 +113,8 @@ float SearchScale(const float* w, const ScaleSearch& search, Level&& level) {
     const float ratio = search.first_ratio + step * static_cast<float>(i);
     for (const float sign : {1.0F, -1.0F}) consider(RoundToBf16(sign * ratio * amax / search.largest_level));
   }
-  for (int i = 0; i < search.fits; ++i) {
-    if (!consider(FittedScale(w, best_scale, level))) break;
+  for (int i = 0; i < search.fits && fitted != 0.0F; ++i) {
+    if (!consider(fitted)) break;
   }
   return best_scale;
 }
@@ -142,14 +140,17 @@ float QuantizeActivations(const float* x, int64_t count, int8_t* q) {
   return amax / 127.0F;
 }
 
-float QuantizeInt8Group(const float* w, int8_t* codes) {
-  const float scale = SearchScale(w, {128.0F, 5, 0.98F, 1.01F, 0}, Int8Code);
+void TryScaleInt8(const ScaleTrial& trial) { TryScaleWith(trial, Int8Code); }
+void TryScaleInt4(const ScaleTrial& trial) { TryScaleWith(trial, Int4Level); }
+
+float QuantizeInt8Group(const float* w, int8_t* codes, TryScale try_scale) {
+  const float scale = SearchScale(w, {128.0F, 5, 0.98F, 1.01F, 0}, try_scale);
   EncodeGroup(w, scale, codes, [](float value) { return static_cast<int8_t>(Int8Code(value)); });
   return scale;
 }
 
-float QuantizeInt4Group(const float* w, uint8_t* codes) {
-  const float scale = SearchScale(w, {127.0F, 12, 0.76F, 1.24F, 3}, Int4Level);
+float QuantizeInt4Group(const float* w, uint8_t* codes, TryScale try_scale) {
+  const float scale = SearchScale(w, {127.0F, 12, 0.76F, 1.24F, 3}, try_scale);
   EncodeGroup(w, scale, codes, [](float value) { return kLevelTable.CodeOf(value); });
   return scale;
 }

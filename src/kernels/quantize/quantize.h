@@ -16,10 +16,15 @@ inline float RoundEven(float value) { return (value + 12582912.0F) - 12582912.0F
 // unnoticed.
 float QuantizeActivations(const float* x, int64_t count, int8_t* q);
 
+// Tries one scale in plain code: the oracle of the try_scale kernels.
+void TryScaleInt8(const ScaleTrial& trial);
+void TryScaleInt4(const ScaleTrial& trial);
+
 // One group of weights: chooses the scale (returned, exactly a bf16 value) that minimises the squared error
-// and the codes for it. `w` has kGroupSize values. Int8 codes are weights in [-128, 127]; int4 codes index
-// kInt4Levels.
-float QuantizeInt8Group(const float* w, int8_t* codes);
-float QuantizeInt4Group(const float* w, uint8_t* codes);
+// and the codes for it. `w` has kGroupSize values; `try_scale` is one of the functions above or a kernel that
+// equals it. Int8 codes are weights in [-128, 127]; int4 codes index kInt4Levels.
+using TryScale = void (*)(const ScaleTrial&);
+float QuantizeInt8Group(const float* w, int8_t* codes, TryScale try_scale = TryScaleInt8);
+float QuantizeInt4Group(const float* w, uint8_t* codes, TryScale try_scale = TryScaleInt4);
 
 }  // namespace saccade

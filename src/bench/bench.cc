@@ -53,6 +53,8 @@ class Bench {
   }
 
  private:
+  bool IsWanted(const std::string& name) const { return name.rfind(options_.only, 0) == 0; }
+
   // Times `work`, whose failures end the bench.
   Result<LimitMeter::Timing> Time(const std::string& name, const std::function<Status()>& work) {
     progress_(name);
@@ -81,6 +83,7 @@ class Bench {
     for (const Picture picture : {Picture{448, 448}, Picture{1504, 992}, Picture{4032, 3040}}) {
       if (picture.width > 2000 && !options_.large_picture) continue;
       const std::string name = fmt::format("vision {}x{}", picture.width, picture.height);
+      if (!IsWanted(name)) continue;
       VisionStage stage(model_.vision(), picture.height / unit, picture.width / unit);
       SACCADE_ASSIGN_OR_RETURN(const auto timing, Time(name, [&] { return stage.Run(context_); }));
       AddComputeRow(name, timing, VisionWork(config, stage.patches()), model_.types().vision,
@@ -93,9 +96,9 @@ class Bench {
   Status RunPrefill() {
     const TextConfig& config = model_.text().config();
     for (const int64_t tokens : {256, 1024}) {
-      if (tokens >= config.max_positions) continue;
-      SACCADE_ASSIGN_OR_RETURN(const auto stage, TextStage::Make(model_.text(), options_.kv, 1, tokens));
       const std::string name = fmt::format("prefill {} tokens", tokens);
+      if (tokens >= config.max_positions || !IsWanted(name)) continue;
+      SACCADE_ASSIGN_OR_RETURN(const auto stage, TextStage::Make(model_.text(), options_.kv, 1, tokens));
       SACCADE_ASSIGN_OR_RETURN(const auto timing,
                                Time(name, [&] { return stage->Prefill(context_, tokens, kPrefillSlice); }));
       AddComputeRow(name, timing, PrefillWork(config, tokens), model_.types().text,
@@ -111,6 +114,7 @@ class Bench {
                                                                kDecodePast + kDecodeSteps + 1));
     for (const int batch : {1, 4, 8, kLargestBatch}) {
       const std::string name = fmt::format("decode batch {}", batch);
+      if (!IsWanted(name)) continue;
       SACCADE_ASSIGN_OR_RETURN(
           const auto timing, Time(name, [&] {
             for (int step = 0; step < kDecodeSteps; ++step) {

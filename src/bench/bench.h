@@ -43,6 +43,7 @@ struct BenchOptions {
   KvType kv = KvType::kBf16;
   int repeats = 3;
   bool large_picture = true;  // 4032x3024 as well
+  std::string only;           // measure only stages whose name starts so
 };
 
 // Called before each measurement with its name.

@@ -15,6 +15,7 @@ namespace {
 struct BenchCommandOptions {
   ModelOptions model;
   int repeats = 3;
+  std::string only;
   bool json = false, quick = false;
 };
 
@@ -68,6 +69,7 @@ Status Bench(const BenchCommandOptions& options) {
   bench.kv = choice.kv;
   bench.repeats = options.repeats;
   bench.large_picture = !options.quick;
+  bench.only = options.only;
   SACCADE_ASSIGN_OR_RETURN(const BenchReport report,
                            RunBench(*checkpoint, bench, [](const std::string& name) {
                              fmt::print(stderr, "measuring {} ...\n", name);
@@ -90,6 +92,7 @@ void AddBenchCommand(CLI::App& program, Command& chosen) {
   command->add_option("--repeats", options->repeats, "Runs of each stage; the median counts")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  command->add_option("--only", options->only, "Measure only stages whose name starts so, e.g. decode");
   command->add_flag("--quick", options->quick, "Leave out the 12-megapixel picture");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &chosen] { chosen = [options] { return Report(Bench(*options)); }; });

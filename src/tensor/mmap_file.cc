@@ -10,29 +10,25 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
+
 namespace saccade {
 
 Result<MmapFile> MmapFile::Open(const std::filesystem::path& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
     const int error = errno;
     if (error == ENOENT) return NotFound("no such file: {}", path.string());
     return InvalidArgument("cannot open {}: {}", path.string(), std::strerror(error));
   }
   struct stat info {};
-  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-    close(descriptor);
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return InvalidArgument("{} is not a regular file", path.string());
   }
   const size_t size = static_cast<size_t>(info.st_size);
-  if (size == 0) {
-    close(descriptor);
-    return MmapFile(nullptr, 0);
-  }
-  void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-  const int error = errno;
-  close(descriptor);
-  if (data == MAP_FAILED) return Internal("cannot map {}: {}", path.string(), std::strerror(error));
+  if (size == 0) return MmapFile(nullptr, 0);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (data == MAP_FAILED) return Internal("cannot map {}: {}", path.string(), std::strerror(errno));
   return MmapFile(static_cast<const std::byte*>(data), size);
 }
 
@@ -47,10 +43,6 @@ MmapFile& MmapFile::operator=(MmapFile&& other) noexcept {
 
 MmapFile::~MmapFile() {
   if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
-}
-
-void MmapFile::AdviseSequential() const {
-  if (data_ != nullptr) madvise(const_cast<std::byte*>(data_), size_, MADV_SEQUENTIAL);
 }
 
 void MmapFile::Release(std::span<const std::byte> part) const {

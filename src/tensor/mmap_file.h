@@ -21,8 +21,6 @@ class MmapFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Tells the kernel that a part will be read once, soon and in order.
-  void AdviseSequential() const;
   // Drops the pages of `part` (a sub-span of bytes()) from this process's resident memory; they are read
   // again from the page cache when touched. Keeps the peak low while weights are packed into their own copy.
   void Release(std::span<const std::byte> part) const;

@@ -106,10 +106,4 @@ void WeightStore::Release(const TensorView& tensor) const {
   }
 }
 
-int64_t WeightStore::file_bytes() const {
-  int64_t total = 0;
-  for (const MmapFile& file : files_) total += static_cast<int64_t>(file.bytes().size());
-  return total;
-}
-
 }  // namespace saccade

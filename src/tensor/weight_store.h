@@ -30,7 +30,6 @@ class WeightStore {
   void Release(const TensorView& tensor) const;
 
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
-  int64_t file_bytes() const;
 
  private:
   std::vector<MmapFile> files_;

@@ -118,6 +118,8 @@ Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkp
   request->max_tokens = input.options.max_tokens ? std::min<int64_t>(*input.options.max_tokens, room) : room;
   request->ignore_eos = input.options.ignore_eos;
   request->top_logprobs = input.options.top_logprobs;
+  request->priority = input.priority;
+  request->user = input.user;
   return request;
 }
 

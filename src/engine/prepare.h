@@ -24,6 +24,8 @@ struct PreparedRequest {
   bool ignore_eos = false;
   int top_logprobs = -1;
   int64_t image_tokens = 0;
+  Priority priority = Priority::kInteractive;
+  std::string user;        // empty: a user of its own
   RequestTimings timings;  // decode_image and resize are filled in here
 };
 

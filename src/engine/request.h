@@ -33,11 +33,19 @@ struct GenerationOptions {
   int top_logprobs = -1;          // -1: no log probabilities; 0..20: that many alternatives per token
 };
 
+// Whose turn it is when not everybody can run: everything interactive goes before everything of the batch
+// class.
+enum class Priority : uint8_t { kInteractive, kBatch };
+
 // A conversation with pictures, before any work was done. Pictures are in the order of the image parts.
 struct ChatInput {
   Conversation conversation;
   std::vector<PictureInput> pictures;
   GenerationOptions options;
+  Priority priority = Priority::kInteractive;
+  // Requests of one user share that user's turn; empty: the request counts as a user of its own. Any stable
+  // name, such as a hash of the API key.
+  std::string user;
 };
 
 // Milliseconds per stage of one request: its own picture preparation, its time in the queue, and the whole

@@ -20,7 +20,8 @@ struct SequenceView {
   int64_t tokens = 0;    // prompt and generated tokens known so far
   int64_t computed = 0;  // of these, how many have keys and values
   int64_t pages_held = 0;
-  int64_t waiting_patches = 0;  // patches of pictures that are not encoded (kVision)
+  bool batch = false;  // of the batch class: behind everything interactive
+  uint64_t user = 0;   // requests of one user share a turn; 0: a user of its own
 };
 
 struct SchedulerLimits {
@@ -44,13 +45,17 @@ struct StepPlan {
 };
 
 // Rules:
-//  - A waiting sequence is admitted, in order of arrival, when a place is free and its known tokens plus one
-//  page
-//    fit the free pages; nobody overtakes a request that waits for pages.
-//  - Every decoding sequence decodes. When pages run out the youngest running sequence is preempted, the
-//  oldest
-//    never is, so that somebody always finishes.
-//  - Prompt tokens fill the rest of the step's budget, oldest first, so that the first answer comes early.
+//  - The order of service: interactive before batch; inside a class the users take turns (everybody's oldest
+//    request, then everybody's second); inside a turn by arrival.
+//  - A waiting sequence is admitted, in that order, when a place is free and its known tokens plus one page
+//  fit the
+//    free pages; nobody overtakes a request that waits for pages.
+//  - An interactive request that finds no place takes that of the last running one of the batch class, one in
+//  a step.
+//  - Every decoding sequence decodes. When pages run out the last running sequence of the order is preempted,
+//  the
+//    first never is, so that somebody always finishes.
+//  - Prompt tokens fill the rest of the step's budget in that order, so that the first answer comes early.
 StepPlan PlanStep(std::span<const SequenceView> sequences, const SchedulerLimits& limits);
 
 }  // namespace saccade

@@ -9,12 +9,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-SequenceView Waiting(int64_t tokens) { return {Stage::kWaiting, tokens, 0, 0, 0}; }
-SequenceView Decoding(int64_t tokens, int64_t pages) {
-  return {Stage::kDecode, tokens, tokens - 1, pages, 0};
-}
+SequenceView Waiting(int64_t tokens) { return {Stage::kWaiting, tokens, 0, 0}; }
+SequenceView Decoding(int64_t tokens, int64_t pages) { return {Stage::kDecode, tokens, tokens - 1, pages}; }
 SequenceView Prefilling(int64_t tokens, int64_t computed, int64_t pages) {
-  return {Stage::kPrefill, tokens, computed, pages, 0};
+  return {Stage::kPrefill, tokens, computed, pages};
 }
 
 SchedulerLimits Limits(int64_t free_pages) {
@@ -74,6 +72,59 @@ TEST(Scheduler, TheOldestIsNeverPreempted) {
   const StepPlan plan = PlanStep(views, Limits(0));
   EXPECT_THAT(plan.preempt, ElementsAre(1));
   EXPECT_THAT(plan.decode, ElementsAre(0));
+}
+
+SequenceView Batch(SequenceView view) {
+  view.batch = true;
+  return view;
+}
+SequenceView Of(uint64_t user, SequenceView view) {
+  view.user = user;
+  return view;
+}
+
+TEST(Scheduler, InteractiveGoesBeforeBatch) {
+  const std::vector<SequenceView> views = {Batch(Waiting(10)), Batch(Waiting(10)), Waiting(10), Waiting(10)};
+  EXPECT_THAT(PlanStep(views, Limits(100)).admit, ElementsAre(2, 3, 0));
+}
+
+TEST(Scheduler, UsersTakeTurns) {
+  const std::vector<SequenceView> views = {Of(1, Waiting(10)), Of(1, Waiting(10)), Of(1, Waiting(10)),
+                                           Of(2, Waiting(10)), Waiting(10)};
+  EXPECT_THAT(PlanStep(views, Limits(100)).admit, ElementsAre(0, 3, 4));
+}
+
+TEST(Scheduler, ARunningRequestUsesUpItsUsersTurn) {
+  const std::vector<SequenceView> views = {Of(1, Decoding(16, 2)), Of(1, Decoding(16, 2)), Of(1, Waiting(10)),
+                                           Of(2, Waiting(10))};
+  EXPECT_THAT(PlanStep(views, Limits(100)).admit, ElementsAre(3));
+}
+
+TEST(Scheduler, PromptsOfTheBatchClassWaitForInteractiveOnes) {
+  const std::vector<SequenceView> views = {Batch(Prefilling(100, 0, 0)), Decoding(20, 2),
+                                           Prefilling(100, 0, 0)};
+  const StepPlan plan = PlanStep(views, Limits(100));
+  ASSERT_EQ(plan.prefill.size(), 1U);
+  EXPECT_EQ(plan.prefill[0].sequence, 2U);
+}
+
+TEST(Scheduler, BatchGivesItsPlaceToAWaitingInteractiveRequest) {
+  const std::vector<SequenceView> views = {Batch(Decoding(20, 2)), Batch(Decoding(20, 2)),
+                                           Batch(Decoding(20, 2)), Waiting(10)};
+  const StepPlan plan = PlanStep(views, Limits(100));
+  EXPECT_THAT(plan.preempt, ElementsAre(2));
+  EXPECT_THAT(plan.decode, ElementsAre(0, 1));
+  // A batch request that waits takes nobody's place.
+  const std::vector<SequenceView> only_batch = {Batch(Decoding(20, 2)), Batch(Decoding(20, 2)),
+                                                Batch(Decoding(20, 2)), Batch(Waiting(10))};
+  EXPECT_THAT(PlanStep(only_batch, Limits(100)).preempt, IsEmpty());
+}
+
+TEST(Scheduler, BatchIsPreemptedBeforeAnOlderInteractiveOne) {
+  const std::vector<SequenceView> views = {Batch(Decoding(17, 1)), Decoding(17, 1), Decoding(17, 1)};
+  const StepPlan plan = PlanStep(views, Limits(1));
+  EXPECT_THAT(plan.preempt, ElementsAre(0));
+  EXPECT_THAT(plan.decode, ElementsAre(1, 2));
 }
 
 }  // namespace

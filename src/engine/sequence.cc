@@ -1,6 +1,7 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/check.h"
 
@@ -46,6 +47,8 @@ SequenceView Sequence::View() const {
   view.tokens = known_tokens();
   view.computed = computed_;
   view.pages_held = static_cast<int64_t>(pages_.size());
+  view.batch = request_->priority == Priority::kBatch;
+  if (!request_->user.empty()) view.user = std::max<size_t>(1, std::hash<std::string>()(request_->user));
   return view;
 }
 

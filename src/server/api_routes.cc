@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/sha256.h"
 #include "server/error_reply.h"
 #include "server/openapi.h"
 
@@ -26,6 +27,13 @@ OrderedJson ModelJson(const ModelCard& model) {
           {"context_tokens", model.context_tokens},
           {"min_pixels", model.pixel_limits.min_pixels},
           {"max_pixels", model.pixel_limits.max_pixels}};
+}
+
+// Who shares a turn in the queue: the holder of an API key, else everybody at one address. The key itself
+// goes no further.
+std::string UserOf(const HttpRequest& request) {
+  const std::string_view key = request.Header("authorization");
+  return key.empty() ? "address " + request.peer : "key " + ToHex(Sha256Of(key));
 }
 
 Status CheckModel(const std::string& asked, const ModelCard& model) {
@@ -102,6 +110,7 @@ void ApiRoutes::Chat(std::shared_ptr<Exchange> exchange) {
   parts.max_pictures = options_.max_pictures;
   parts.defaults = current->model().pixel_limits;
   auto request = ParseChatRequest(exchange->request().body, parts);
+  if (request.ok()) request->input.user = UserOf(exchange->request());
   std::string().swap(exchange->request().body);
   if (!request.ok()) return refuse(request.status());
   if (const Status status = CheckModel(request->model, current->model()); !status.ok()) return refuse(status);

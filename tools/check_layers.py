@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-LAYER = {"base": 0, "tensor": 1, "kernels": 2, "model": 3, "text": 3, "image": 3, "engine": 4, "queue": 4,
+LAYER = {"base": 0, "tensor": 1, "kernels": 2, "model": 3, "text": 3, "image": 3, "engine": 4, "tasks": 4,
          "server": 5, "bench": 5, "cli": 6}
 FACADES = {
     "kernels": {"kernels.h", "peaks/peaks.h"},
@@ -16,7 +16,7 @@ FACADES = {
     "text": {"text.h"},
     "image": {"image.h"},
     "engine": {"engine.h", "request.h", "checkpoint.h", "trace.h", "memory_plan.h"},
-    "queue": {"task_store.h"},
+    "tasks": {"task_store.h", "spool.h"},
     "server": {"server.h"},
     "bench": {"bench.h"},
 }

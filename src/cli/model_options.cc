@@ -120,6 +120,7 @@ Result<MemoryPlan> PlanEngineMemory(const Checkpoint& checkpoint, EngineOptions&
   needs.kv_tokens = engine.kv_cache_tokens;
   needs.context_tokens = checkpoint.context_tokens;
   needs.largest_picture_pixels = checkpoint.preprocessor.limits.max_pixels;
+  needs.image_cache_bytes = engine.image_cache_bytes;
   needs.max_running = engine.max_running;
   needs.limit_bytes = DetectTopology().UsableMemoryBytes();
   SACCADE_ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(checkpoint.model->config(), needs));

@@ -18,6 +18,7 @@ struct ServeOptions {
   ModelOptions model;
   ServerOptions server;
   int max_running = 16, max_waiting = 64;
+  int64_t image_cache_mb = 256;
   int drain_seconds = 30;
 };
 
@@ -83,6 +84,7 @@ Status Serve(const ServeOptions& options) {
   EngineOptions engine_options = MakeEngineOptions(options.model, choice);
   engine_options.max_running = options.max_running;
   engine_options.max_waiting = options.max_waiting;
+  engine_options.image_cache_bytes = options.image_cache_mb << 20;
   SACCADE_ASSIGN_OR_RETURN(const MemoryPlan plan, PlanEngineMemory(*checkpoint, engine_options));
   fmt::print(stderr, "saccade: {}\nsaccade: memory plan\n{}", DescribeOrigin(checkpoint->model->origin()),
              plan.Describe());
@@ -114,6 +116,11 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--max-waiting", options->max_waiting, "Requests that may wait; more get 429")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--image-cache-mb", options->image_cache_mb,
+                   "MiB of encoded pictures that are kept for later questions")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   command

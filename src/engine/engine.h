@@ -24,6 +24,7 @@ struct EngineOptions {
   int prefill_slice_tokens = 256;  // prompt tokens per step while answers are running
   int64_t kv_cache_tokens = 0;     // capacity of the KV page pool; 0: from memory, at least one full context
   KvType kv_type = KvType::kBf16;
+  int64_t image_cache_bytes = int64_t{256} << 20;  // encoded pictures that are kept for later requests
   bool pin_threads = true;
 };
 
@@ -35,6 +36,8 @@ struct EngineStats {
   int64_t kv_pages_total = 0, kv_pages_used = 0;
   int64_t requests_finished = 0, requests_failed = 0, requests_cancelled = 0;
   int64_t prompt_tokens = 0, completion_tokens = 0, image_tokens = 0;
+  int64_t pictures_encoded = 0;  // went through the tower
+  int64_t image_cache_bytes = 0, image_cache_hits = 0;
 };
 
 // Thread-safe: every public member may be called from any thread.

@@ -23,7 +23,8 @@ EngineLoop::EngineLoop(const Checkpoint& checkpoint, const EngineOptions& option
       options_(options),
       context_(context),
       pages_(std::move(pages)),
-      vision_(checkpoint.model->vision(), kMaxGroupPatches) {}
+      vision_(checkpoint.model->vision(), kMaxGroupPatches),
+      images_(options.image_cache_bytes) {}
 
 void EngineLoop::Add(std::unique_ptr<Sequence> sequence) { sequences_.push_back(std::move(sequence)); }
 
@@ -67,9 +68,42 @@ void EngineLoop::Apply(const StepPlan& plan) {
   }
   for (size_t index : plan.admit) {
     Sequence& sequence = *sequences_[index];
+    RequestPictures(sequence);
     sequence.Admit();
-    if (sequence.needs_vision())
-      vision_.Add(sequence.id(), sequence.VisionPictures(checkpoint_.preprocessor));
+  }
+}
+
+void EngineLoop::RequestPictures(Sequence& sequence) {
+  for (size_t index : sequence.MissingPictures()) {
+    const Sha256Digest& digest = sequence.request().digests[index];
+    if (const ImageCache::Features features = images_.Find(digest)) {
+      sequence.SetFeatures(digest, features);
+      continue;
+    }
+    const bool under_way = std::any_of(flights_.begin(), flights_.end(),
+                                       [&](const auto& flight) { return flight.second.digest == digest; });
+    if (under_way) continue;
+    ++totals_.pictures_encoded;
+    flights_[next_flight_] = {digest, sequence.shared_request()};
+    vision_.Add(next_flight_++, {sequence.PictureAt(index, checkpoint_.preprocessor)});
+  }
+}
+
+void EngineLoop::PictureDone(uint64_t flight, const std::shared_ptr<const ImageFeatures>& features) {
+  const Sha256Digest digest = flights_.at(flight).digest;
+  flights_.erase(flight);
+  images_.Insert(digest, features);
+  for (const auto& sequence : sequences_) {
+    if (sequence->stage() == Stage::kVision) sequence->SetFeatures(digest, features);
+  }
+}
+
+void EngineLoop::PictureFailed(uint64_t flight, const Status& status) {
+  const Sha256Digest digest = flights_.at(flight).digest;
+  flights_.erase(flight);
+  for (const auto& sequence : sequences_) {
+    const bool waits = sequence->stage() == Stage::kVision && sequence->NeedsPicture(digest);
+    if (waits && !sequence->finished()) sequence->Fail(status);
   }
 }
 
@@ -79,21 +113,35 @@ void EngineLoop::StepVision() {
   std::vector<uint64_t> group = vision_.InGroup();
   vision_.Step(
       context_,
-      [this](uint64_t owner, std::vector<std::shared_ptr<const ImageFeatures>> features) {
-        if (Sequence* sequence = Find(owner)) sequence->SetFeatures(std::move(features));
+      [this](uint64_t flight, std::vector<std::shared_ptr<const ImageFeatures>> features) {
+        PictureDone(flight, features.front());
       },
-      [this](uint64_t owner, const Status& status) {
-        if (Sequence* sequence = Find(owner)) sequence->Fail(status);
-      });
-  const double ms = MillisecondsSince(start);
+      [this](uint64_t flight, const Status& status) { PictureFailed(flight, status); });
   if (group.empty()) group = vision_.InGroup();  // the step started a new group
-  for (uint64_t owner : group) {
-    Sequence* sequence = Find(owner);
-    if (sequence == nullptr) continue;
-    sequence->AddTime(Stage::kVision, ms);
-    const auto [done, total] = vision_.Progress(owner);
-    if (sequence->stage() == Stage::kVision)
+  ReportVision(group, MillisecondsSince(start));
+}
+
+void EngineLoop::ReportVision(const std::vector<uint64_t>& group, double ms) {
+  for (const auto& sequence : sequences_) {
+    if (sequence->stage() != Stage::kVision || sequence->finished()) continue;
+    for (uint64_t flight : group) {
+      const auto found = flights_.find(flight);
+      if (found == flights_.end() || !sequence->NeedsPicture(found->second.digest)) continue;
+      sequence->AddTime(Stage::kVision, ms);
+      const auto [done, total] = vision_.Progress(flight);
       sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
+      break;
+    }
+  }
+}
+
+void EngineLoop::RemoveFlights() {
+  for (auto flight = flights_.begin(); flight != flights_.end();) {
+    const bool wanted = std::any_of(sequences_.begin(), sequences_.end(), [&](const auto& sequence) {
+      return sequence->stage() == Stage::kVision && sequence->NeedsPicture(flight->second.digest);
+    });
+    if (!wanted) vision_.Remove(flight->first);
+    flight = wanted ? std::next(flight) : flights_.erase(flight);
   }
 }
 
@@ -169,7 +217,6 @@ void EngineLoop::ReportQueue() {
 void EngineLoop::RemoveFinished() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished()) continue;
-    vision_.Remove(sequence->id());
     pages_->Release(sequence->pages());
     const RequestUsage& usage = sequence->usage();
     totals_.prompt_tokens += usage.prompt_tokens;
@@ -188,6 +235,7 @@ void EngineLoop::RemoveFinished() {
     }
   }
   std::erase_if(sequences_, [](const auto& sequence) { return sequence->finished(); });
+  RemoveFlights();
 }
 
 EngineStats EngineLoop::Stats() const {
@@ -196,6 +244,8 @@ EngineStats EngineLoop::Stats() const {
     ++(sequence->stage() == Stage::kWaiting ? stats.waiting : stats.running);
   stats.kv_pages_total = pages_->total();
   stats.kv_pages_used = pages_->used();
+  stats.image_cache_bytes = images_.bytes();
+  stats.image_cache_hits = images_.hits();
   return stats;
 }
 

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/image_cache.h"
 #include "engine/kv_pages.h"
 #include "engine/sequence.h"
 #include "engine/vision_queue.h"
@@ -42,9 +44,22 @@ class EngineLoop {
     std::vector<std::pair<Sequence*, Stage>> members;
   };
 
+  // A picture on its way through the tower, for whoever needs it.
+  struct Flight {
+    Sha256Digest digest;
+    std::shared_ptr<const PreparedRequest> request;  // keeps the patches
+  };
+
   StepPlan Plan() const;
   void Apply(const StepPlan& plan);
+  // Takes features from the cache, joins encodings that are under way, starts the others.
+  void RequestPictures(Sequence& sequence);
   void StepVision();
+  void PictureDone(uint64_t flight, const std::shared_ptr<const ImageFeatures>& features);
+  void PictureFailed(uint64_t flight, const Status& status);
+  void ReportVision(const std::vector<uint64_t>& group, double ms);
+  // Forgets encodings that nobody waits for any more.
+  void RemoveFlights();
   void AddToBatch(Sequence& sequence, int64_t tokens, Batch& batch);
   void RunBatch(Batch& batch);
   void SampleRows(const Batch& batch);
@@ -58,6 +73,9 @@ class EngineLoop {
   std::unique_ptr<KvPagePool> pages_;
   std::deque<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
   VisionQueue vision_;
+  ImageCache images_;
+  std::map<uint64_t, Flight> flights_;  // by the id that the vision queue knows
+  uint64_t next_flight_ = 1;
   TextScratch scratch_;
   std::vector<float> logits_;
   EngineStats totals_;

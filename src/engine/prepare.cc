@@ -57,6 +57,7 @@ Status PreparePictures(const Checkpoint& checkpoint, const ChatInput& input, Pre
     request.timings.decode_image += picture->timings.decode_ms;
     request.timings.resize += picture->timings.resize_ms;
     request.grids.push_back({picture->grid.grid_t, picture->grid.grid_h, picture->grid.grid_w});
+    request.digests.push_back(PictureDigest(picture->grid));
     request.pictures.push_back(std::move(picture->grid));
   }
   return OkStatus();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/checkpoint.h"
+#include "engine/image_cache.h"
 #include "engine/request.h"
 
 namespace saccade {
@@ -16,7 +17,8 @@ struct PreparedRequest {
   std::vector<int32_t> prompt;  // token ids, every picture expanded to its image tokens
   PromptPositions positions;    // of the prompt
   std::vector<PatchGrid> pictures;
-  std::vector<GridThw> grids;         // of the pictures, in order
+  std::vector<GridThw> grids;  // of the pictures, in order
+  std::vector<Sha256Digest> digests;
   std::vector<int64_t> image_starts;  // where each picture stands in the prompt
   SamplingParams sampling;
   int64_t max_tokens = 0;  // at least 1; prompt + max_tokens fits the context

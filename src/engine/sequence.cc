@@ -33,6 +33,7 @@ Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventS
       sink_(std::move(sink)),
       checkpoint_(checkpoint),
       tokens_(request_->prompt),
+      features_(request_->pictures.size()),
       sampler_(request_->sampling, request_->prompt),
       decoder_(checkpoint.tokenizer),
       stop_(request_->stop),
@@ -65,20 +66,40 @@ void Sequence::Preempt() {
   stage_ = Stage::kWaiting;
 }
 
-void Sequence::SetFeatures(std::vector<std::shared_ptr<const ImageFeatures>> features) {
-  SACCADE_CHECK(features.size() == request_->pictures.size());
-  features_ = std::move(features);
-  if (stage_ == Stage::kVision) stage_ = Stage::kPrefill;
+void Sequence::SetFeatures(const Sha256Digest& digest, const std::shared_ptr<const ImageFeatures>& features) {
+  for (size_t i = 0; i < features_.size(); ++i) {
+    if (request_->digests[i] == digest) features_[i] = features;
+  }
+  if (stage_ == Stage::kVision && !needs_vision()) stage_ = Stage::kPrefill;
 }
 
-std::vector<VisionPicture> Sequence::VisionPictures(const PreprocessorConfig& preprocessor) const {
-  const PixelTransform transform = MakePixelTransform(preprocessor);
-  std::vector<VisionPicture> pictures;
-  for (size_t i = 0; i < request_->pictures.size(); ++i) {
-    pictures.push_back(
-        {request_->grids[i], request_->pictures[i].patches, transform.scale, transform.offset});
+bool Sequence::needs_vision() const {
+  return std::any_of(features_.begin(), features_.end(),
+                     [](const auto& features) { return features == nullptr; });
+}
+
+std::vector<size_t> Sequence::MissingPictures() const {
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < features_.size(); ++i) {
+    if (features_[i] != nullptr) continue;
+    const bool again = std::any_of(missing.begin(), missing.end(), [&](size_t other) {
+      return request_->digests[other] == request_->digests[i];
+    });
+    if (!again) missing.push_back(i);
   }
-  return pictures;
+  return missing;
+}
+
+bool Sequence::NeedsPicture(const Sha256Digest& digest) const {
+  for (size_t i = 0; i < features_.size(); ++i) {
+    if (features_[i] == nullptr && request_->digests[i] == digest) return true;
+  }
+  return false;
+}
+
+VisionPicture Sequence::PictureAt(size_t index, const PreprocessorConfig& preprocessor) const {
+  const PixelTransform transform = MakePixelTransform(preprocessor);
+  return {request_->grids[index], request_->pictures[index].patches, transform.scale, transform.offset};
 }
 
 void Sequence::AppendRows(int64_t count, BatchColumns& columns) const {

@@ -35,9 +35,15 @@ class Sequence {
   // Gives up its place: everything but the tokens and the encoded pictures is computed again later. The
   // caller releases pages().
   void Preempt();
-  void SetFeatures(std::vector<std::shared_ptr<const ImageFeatures>> features);
-  bool needs_vision() const { return features_.empty() && !request_->pictures.empty(); }
-  std::vector<VisionPicture> VisionPictures(const PreprocessorConfig& preprocessor) const;
+  // Gives the sequence the features of every picture of that digest; the last missing one ends the vision
+  // stage.
+  void SetFeatures(const Sha256Digest& digest, const std::shared_ptr<const ImageFeatures>& features);
+  bool needs_vision() const;
+  bool NeedsPicture(const Sha256Digest& digest) const;
+  // Pictures whose features are missing, each digest once, as indices into request().pictures.
+  std::vector<size_t> MissingPictures() const;
+  VisionPicture PictureAt(size_t index, const PreprocessorConfig& preprocessor) const;
+  std::shared_ptr<const PreparedRequest> shared_request() const { return request_; }
 
   // ---- Steps
   // The rows [computed, computed + count) of this sequence, appended to the columns of a batch.
@@ -82,7 +88,7 @@ class Sequence {
   std::vector<int32_t> tokens_;  // prompt and answer
   int64_t computed_ = 0;
   std::vector<int32_t> pages_;
-  std::vector<std::shared_ptr<const ImageFeatures>> features_;
+  std::vector<std::shared_ptr<const ImageFeatures>> features_;  // one per picture, null until encoded
 
   Sampler sampler_;
   StreamDecoder decoder_;

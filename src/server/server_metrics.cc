@@ -66,6 +66,12 @@ void ServerMetrics::WatchBackend(std::function<EngineStats()> stats) {
       &EngineStats::prompt_tokens);
   add("saccade_image_tokens_total", "Prompt tokens that stand for pictures.", "counter",
       &EngineStats::image_tokens);
+  add("saccade_pictures_encoded_total", "Pictures that went through the vision tower.", "counter",
+      &EngineStats::pictures_encoded);
+  add("saccade_image_cache_hits_total", "Pictures whose encoding was found in the cache.", "counter",
+      &EngineStats::image_cache_hits);
+  add("saccade_image_cache_bytes", "Encoded pictures in the cache.", "gauge",
+      &EngineStats::image_cache_bytes);
   add("saccade_completion_tokens_total", "Tokens of answers.", "counter", &EngineStats::completion_tokens);
 }
 

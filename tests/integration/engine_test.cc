@@ -228,6 +228,40 @@ TEST_F(EngineTest, PixelLimitsOfARequestCount) {
             12);  // 160 x 96 -> 5 x 3... smaller than the 80 of the default
 }
 
+TEST(EngineImageCache, TheSamePictureIsEncodedOnceAndAnswersStayTheSame) {
+  const std::unique_ptr<Engine> engine = StartTiny("tiny-dense");
+  std::vector<std::unique_ptr<Recorder>> recorders;
+  for (int i = 0; i < 10; ++i) {
+    recorders.push_back(std::make_unique<Recorder>());
+    Submit(*engine, Greedy("tiny-dense", "one_image"), *recorders.back());
+  }
+  for (const auto& recorder : recorders) recorder->Wait();
+  Recorder later, other;
+  Submit(*engine, Greedy("tiny-dense", "one_image"), later);
+  later.Wait();
+  for (const auto& recorder : recorders) EXPECT_EQ(recorder->tokens(), later.tokens());
+  EXPECT_EQ(later.finished().timings.vision, 0);
+  Submit(*engine, Greedy("tiny-dense", "wide_image"), other);
+  other.Wait();
+  while (engine->Stats().requests_finished != 12) std::this_thread::yield();
+  EXPECT_EQ(engine->Stats().pictures_encoded, 2);
+  EXPECT_GT(engine->Stats().image_cache_bytes, 0);
+}
+
+TEST(EngineImageCache, ACancelledRequestLeavesThePictureToTheOthers) {
+  EngineOptions options;
+  options.image_cache_bytes = 0;  // only the encoding under way is shared
+  const std::unique_ptr<Engine> engine = StartTiny("tiny-dense", options);
+  Recorder first, second;
+  const Engine::RequestId id = Submit(*engine, Greedy("tiny-dense", "one_image"), first);
+  Submit(*engine, Greedy("tiny-dense", "one_image"), second);
+  engine->Cancel(id);
+  first.Wait();
+  second.Wait();
+  EXPECT_EQ(second.tokens().size(), 48U);
+  EXPECT_EQ(engine->Stats().image_cache_bytes, 0);
+}
+
 TEST(EngineQueue, RefusesWhenTooManyWait) {
   EngineOptions options;
   options.max_running = 1;

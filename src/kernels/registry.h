@@ -48,7 +48,6 @@ struct KernelSet {
   void (*add)(const Addition&) = nullptr;
   AttentionKernels attention_f32;
   AttentionKernels attention_bf16;
-  AttentionKernels attention_int8;  // softmax is that of attention_f32
   void (*unpack_bf16_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_f32)(const PageUnpacking&) = nullptr;
   void (*unpack_int8_bf16)(const PageUnpacking&) = nullptr;

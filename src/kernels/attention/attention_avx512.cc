@@ -9,9 +9,6 @@ void scores_f32_avx512(const ScoreTile& tile) { Scores<DotF32>(tile); }
 void softmax_f32_avx512(const SoftmaxTile& tile) { Softmax<DotF32>(tile); }
 void values_f32_avx512(const ValueTile& tile) { Values<DotF32>(tile); }
 
-void scores_int8_avx512(const ScoreTile& tile) { Scores<DotInt8>(tile); }
-void values_int8_avx512(const ValueTile& tile) { Values<DotInt8>(tile); }
-
 void unpack_bf16_f32_avx512(const PageUnpacking& page) {
   const auto* source = static_cast<const uint32_t*>(page.source);
   auto* target = static_cast<float*>(page.target);

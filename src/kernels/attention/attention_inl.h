@@ -299,14 +299,5 @@ struct DotF32 {
   }
 };
 
-// int8 elements meet f32 words; the scales are applied to scores and probabilities.
-struct DotInt8 {
-  using Element = int8_t;
-  using Operand = Vec;
-  static Vec LoadElements(const int8_t* p) { return WidenInt8(p); }
-  static Vec Broadcast(const uint32_t* p) { return Set(*reinterpret_cast<const float*>(p)); }
-  static Vec Sum(Vec sum, Vec x, Vec b) { return MulAdd(x, b, sum); }
-};
-
 }  // namespace
 }  // namespace saccade

@@ -2,7 +2,6 @@
 // the group for some consecutive tokens of one sequence (one token in decode), so that a page is read once
 // for them.
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "kernels/attention/attention.h"
@@ -11,11 +10,6 @@
 
 namespace saccade {
 namespace {
-
-// Up to this many query rows int8 elements are widened inside the dot products; from there on widening a tile
-// once for all rows is cheaper. Depends on the segment alone: what else is in the step must not change its
-// result.
-constexpr int64_t kDirectInt8Rows = 4;
 
 struct Plan {
   KvHeadLayout head;
@@ -28,25 +22,25 @@ struct Plan {
   size_t scratch_bytes;
 };
 
-RowBlock::Elements ElementsFor(const KernelSet& kernels, KvType type, bool few_rows) {
-  if (type == KvType::kInt8 && few_rows) return RowBlock::Elements::kInt8;
+// The same for one row (decode) as for many: a token computed again in a prompt slice, after pre-emption or
+// by another request, must come out bit for bit the same.
+RowBlock::Elements ElementsFor(const KernelSet& kernels, KvType type) {
   const bool bf16 = type != KvType::kF32 && kernels.attention_bf16.scores != nullptr;
   return bf16 ? RowBlock::Elements::kBf16 : RowBlock::Elements::kF32;
 }
 
-Plan MakePlan(const KernelSet& kernels, const PagedCall& call, bool few_rows) {
+Plan MakePlan(const KernelSet& kernels, const PagedCall& call) {
   const KvLayout& layout = call.layout;
   Plan plan{};
   plan.head = MakeKvHeadLayout(layout.type, layout.head_dim, layout.page_tokens);
   plan.group = call.q_heads / layout.kv_heads;
   plan.unit_rows = std::max<int64_t>(1, kAttentionRows / plan.group);
-  const RowBlock::Elements elements = ElementsFor(kernels, layout.type, few_rows);
+  const RowBlock::Elements elements = ElementsFor(kernels, layout.type);
   const bool bf16 = elements == RowBlock::Elements::kBf16;
   plan.shape = {elements, layout.head_dim, bf16 ? layout.head_dim / 2 : layout.head_dim,
                 plan.head.value_width};
-  plan.unpack = layout.type == KvType::kInt8 ? elements != RowBlock::Elements::kInt8
-                                             : layout.type == KvType::kBf16 && !bf16;
-  const int64_t element = elements == RowBlock::Elements::kF32 ? 4 : bf16 ? 2 : 1;
+  plan.unpack = layout.type == KvType::kInt8 || (layout.type == KvType::kBf16 && !bf16);
+  const int64_t element = bf16 ? 2 : 4;
   plan.keys_bytes = layout.page_tokens * layout.head_dim * element;
   plan.values_bytes = layout.page_tokens * plan.head.value_width * element;
   plan.scratch_bytes =
@@ -120,9 +114,9 @@ void RunPagedAttention(KernelContext& context, const KernelSet& kernels, const P
   const KvLayout& layout = call.layout;
   SACCADE_CHECK(layout.page_tokens <= kMaxTileKeys && layout.page_tokens % kKeyBlock == 0 &&
                 layout.head_dim % 2 == 0);
-  const std::array<Plan, 2> plans = {MakePlan(kernels, call, false), MakePlan(kernels, call, true)};
-  const int64_t group = plans[0].group, unit_rows = plans[0].unit_rows;
-  SACCADE_CHECK(group <= kAttentionRows);
+  const Plan plan = MakePlan(kernels, call);
+  const int64_t unit_rows = plan.unit_rows;
+  SACCADE_CHECK(plan.group <= kAttentionRows);
   int64_t units = 0;
   for (const KvSegment& segment : call.segments) units += CeilDiv(segment.rows, unit_rows);
   context.pool().ParallelFor(units * layout.kv_heads, [&](int64_t task, int worker) {
@@ -134,7 +128,6 @@ void RunPagedAttention(KernelContext& context, const KernelSet& kernels, const P
       unit -= CeilDiv(call.segments[index++].rows, unit_rows);
     }
     const KvSegment& segment = call.segments[index];
-    const Plan& plan = plans[segment.rows * group <= kDirectInt8Rows ? 1 : 0];
     const int64_t first = unit * unit_rows;
     RunUnit(kernels, call, plan, segment, first, std::min(unit_rows, segment.rows - first),
             task % layout.kv_heads, context.WorkerScratch(worker, plan.scratch_bytes));

@@ -155,11 +155,7 @@ TEST_P(PagedAttentionTest, SlicesGiveTheSameAsOnePrefill) {
       const KvSegment slice = sliced.Segment(0, first, rows, first);
       step.Run(machine.context, layout, std::span(&slice, 1));
     }
-    if (GetParam() == KvType::kInt8) {  // few rows take a path of their own
-      EXPECT_LT(testing::RelativeError(step.out, expected), testing::kEpsBf16) << IsaName(isa);
-    } else {
-      EXPECT_EQ(step.out, expected) << IsaName(isa);
-    }
+    EXPECT_EQ(step.out, expected) << IsaName(isa);
   }
 }
 

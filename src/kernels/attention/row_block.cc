@@ -39,9 +39,6 @@ RowBlock::RowBlock(const KernelSet& kernels, const Shape& shape, std::byte* scra
     case Elements::kBf16:
       attention_ = kernels.attention_bf16;
       break;
-    case Elements::kInt8:
-      attention_ = kernels.attention_int8;
-      break;
   }
   if (attention_.softmax == nullptr) attention_.softmax = kernels.attention_f32.softmax;
   scores_ = reinterpret_cast<float*>(scratch);

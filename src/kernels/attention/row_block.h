@@ -15,7 +15,7 @@ inline constexpr int64_t kAttentionRows = 96;
 
 class RowBlock {
  public:
-  enum class Elements { kF32, kBf16, kInt8 };
+  enum class Elements { kF32, kBf16 };
   // Elements of keys and values, head dimension, steps of the dot product over it (a bf16 pair is one) and
   // columns of values.
   struct Shape {

@@ -19,6 +19,7 @@ struct ServeOptions {
   ServerOptions server;
   int max_running = 16, max_waiting = 64;
   int64_t image_cache_mb = 256;
+  bool no_prefix_cache = false;
   int drain_seconds = 30;
 };
 
@@ -85,6 +86,7 @@ Status Serve(const ServeOptions& options) {
   engine_options.max_running = options.max_running;
   engine_options.max_waiting = options.max_waiting;
   engine_options.image_cache_bytes = options.image_cache_mb << 20;
+  engine_options.prefix_cache = !options.no_prefix_cache;
   SACCADE_ASSIGN_OR_RETURN(const MemoryPlan plan, PlanEngineMemory(*checkpoint, engine_options));
   fmt::print(stderr, "saccade: {}\nsaccade: memory plan\n{}", DescribeOrigin(checkpoint->model->origin()),
              plan.Describe());
@@ -123,6 +125,8 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
                    "MiB of encoded pictures that are kept for later questions")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
+  command->add_flag("--no-prefix-cache", options->no_prefix_cache,
+                    "Compute every prompt from its first token, also what an earlier request began with");
   command
       ->add_option("--drain-seconds", options->drain_seconds,
                    "How long running answers may go on after SIGTERM")

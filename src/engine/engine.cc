@@ -86,7 +86,8 @@ class Engine::Impl {
     }
     ++waiting_;
     const RequestId id = next_id_++;
-    inbox_.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(sink), *checkpoint_));
+    inbox_.push_back(
+        std::make_unique<Sequence>(id, std::move(request), std::move(sink), *checkpoint_, kPageTokens));
     lock.unlock();
     wake_.notify_all();
     return id;

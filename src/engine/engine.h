@@ -18,13 +18,15 @@
 namespace saccade {
 
 struct EngineOptions {
-  int threads = 0;                 // compute threads; 0: what the topology advises
-  int max_running = 16;            // sequences that decode together
-  int max_waiting = 64;            // requests that may wait; more are refused with kResourceExhausted
-  int prefill_slice_tokens = 256;  // prompt tokens per step while answers are running
-  int64_t kv_cache_tokens = 0;     // capacity of the KV page pool; 0: from memory, at least one full context
+  int threads = 0;                  // compute threads; 0: what the topology advises
+  int max_running = 16;             // sequences that decode together
+  int max_waiting = 64;             // requests that may wait; more are refused with kResourceExhausted
+  int prefill_slice_tokens = 256;   // most prompt tokens per step while answers are running
+  int prefill_burst_tokens = 1024;  // and while none is
+  int64_t kv_cache_tokens = 0;      // capacity of the KV page pool; 0: from memory, at least one full context
   KvType kv_type = KvType::kBf16;
   int64_t image_cache_bytes = int64_t{256} << 20;  // encoded pictures that are kept for later requests
+  bool prefix_cache = true;  // keep the KV pages of answered prompts while nobody else needs them
   bool pin_threads = true;
 };
 
@@ -33,7 +35,10 @@ struct PreparedRequest;
 
 struct EngineStats {
   int64_t waiting = 0, running = 0;
-  int64_t kv_pages_total = 0, kv_pages_used = 0;
+  int64_t kv_pages_total = 0, kv_pages_used = 0;  // used: held by requests
+  int64_t kv_pages_cached = 0;                    // known to the prefix cache, in use or not
+  int64_t cached_tokens = 0;                      // prompt tokens that were not computed again
+  int64_t preemptions = 0;
   int64_t requests_finished = 0, requests_failed = 0, requests_cancelled = 0;
   int64_t prompt_tokens = 0, completion_tokens = 0, image_tokens = 0;
   int64_t pictures_encoded = 0;  // went through the tower

@@ -23,6 +23,7 @@ EngineLoop::EngineLoop(const Checkpoint& checkpoint, const EngineOptions& option
       options_(options),
       context_(context),
       pages_(std::move(pages)),
+      prefixes_(*pages_, options.prefix_cache),
       vision_(checkpoint.model->vision(), kMaxGroupPatches),
       images_(options.image_cache_bytes) {}
 
@@ -52,25 +53,51 @@ void EngineLoop::CancelAll() {
 StepPlan EngineLoop::Plan() const {
   std::vector<SequenceView> views;
   views.reserve(sequences_.size());
-  for (const auto& sequence : sequences_) views.push_back(sequence->View());
+  std::vector<int32_t> holders(static_cast<size_t>(pages_->total()), 0);
+  for (const auto& sequence : sequences_) {
+    views.push_back(sequence->View());
+    for (int32_t page : sequence->pages()) ++holders[static_cast<size_t>(page)];
+  }
   SchedulerLimits limits;
   limits.max_running = options_.max_running;
   limits.prefill_slice_tokens = options_.prefill_slice_tokens;
+  limits.prefill_burst_tokens = options_.prefill_burst_tokens;
   limits.page_tokens = pages_->page_tokens();
-  limits.free_pages = pages_->available();
+  limits.free_pages = prefixes_.available();
+  limits.page_holders = holders;
   return PlanStep(views, limits);
 }
 
 void EngineLoop::Apply(const StepPlan& plan) {
   for (size_t index : plan.preempt) {
-    pages_->Release(sequences_[index]->pages());
+    sequences_[index]->RememberPrefix(prefixes_);
+    Release(*sequences_[index]);
     sequences_[index]->Preempt();
+    ++totals_.preemptions;
   }
   for (size_t index : plan.admit) {
     Sequence& sequence = *sequences_[index];
+    sequence.MatchPrefix(prefixes_, *pages_);
     RequestPictures(sequence);
     sequence.Admit();
   }
+}
+
+void EngineLoop::MatchPrefixes() {
+  for (const auto& sequence : sequences_) {
+    if (sequence->stage() == Stage::kPrefill && !sequence->started())
+      sequence->MatchPrefix(prefixes_, *pages_);
+  }
+}
+
+// Pages of a request that failed may hold numbers that are not finite.
+void EngineLoop::Release(Sequence& sequence) {
+  if (sequence.outcome() == Sequence::Outcome::kFailed) {
+    for (int32_t page : sequence.pages()) {
+      if (pages_->holders(page) == 1) pages_->Clear(page);
+    }
+  }
+  pages_->Release(sequence.pages());
 }
 
 void EngineLoop::RequestPictures(Sequence& sequence) {
@@ -146,7 +173,7 @@ void EngineLoop::RemoveFlights() {
 }
 
 void EngineLoop::AddToBatch(Sequence& sequence, int64_t tokens, Batch& batch) {
-  const bool room = pages_->Grow(sequence.pages(), sequence.computed() + tokens);
+  const bool room = prefixes_.Grow(sequence.pages(), sequence.computed() + tokens);
   SACCADE_CHECK(room);  // the plan counted the pages
   const auto first_row = static_cast<int64_t>(batch.columns.tokens.size());
   batch.sequences.push_back({first_row, tokens, sequence.computed(), sequence.pages()});
@@ -182,7 +209,10 @@ void EngineLoop::RunBatch(Batch& batch) {
 void EngineLoop::SampleRows(const Batch& batch) {
   const auto vocab = static_cast<size_t>(checkpoint_.model->config().text.vocab);
   for (size_t i = 0; i < batch.logits.size(); ++i) {
-    batch.logits[i].sequence->Sample(std::span(logits_).subspan(i * vocab, vocab));
+    Sequence& sequence = *batch.logits[i].sequence;
+    const Stage before = sequence.stage();
+    sequence.Sample(std::span(logits_).subspan(i * vocab, vocab));
+    if (before == Stage::kPrefill) sequence.RememberPrefix(prefixes_);
   }
   for (const auto& [sequence, stage] : batch.members) {
     if (stage == Stage::kPrefill && sequence->stage() == Stage::kPrefill) {
@@ -193,6 +223,7 @@ void EngineLoop::SampleRows(const Batch& batch) {
 }
 
 void EngineLoop::Step() {
+  MatchPrefixes();
   const StepPlan plan = Plan();
   Apply(plan);
   ReportQueue();
@@ -217,10 +248,12 @@ void EngineLoop::ReportQueue() {
 void EngineLoop::RemoveFinished() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished()) continue;
-    pages_->Release(sequence->pages());
+    sequence->RememberPrefix(prefixes_);
+    Release(*sequence);
     const RequestUsage& usage = sequence->usage();
     totals_.prompt_tokens += usage.prompt_tokens;
     totals_.image_tokens += usage.image_tokens;
+    totals_.cached_tokens += usage.cached_tokens;
     totals_.completion_tokens += usage.completion_tokens;
     switch (sequence->outcome()) {
       case Sequence::Outcome::kFailed:
@@ -243,7 +276,8 @@ EngineStats EngineLoop::Stats() const {
   for (const auto& sequence : sequences_)
     ++(sequence->stage() == Stage::kWaiting ? stats.waiting : stats.running);
   stats.kv_pages_total = pages_->total();
-  stats.kv_pages_used = pages_->used();
+  stats.kv_pages_used = pages_->total() - prefixes_.available();
+  stats.kv_pages_cached = prefixes_.pages();
   stats.image_cache_bytes = images_.bytes();
   stats.image_cache_hits = images_.hits();
   return stats;

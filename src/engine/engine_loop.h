@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/image_cache.h"
 #include "engine/kv_pages.h"
+#include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/vision_queue.h"
 
@@ -52,6 +53,9 @@ class EngineLoop {
 
   StepPlan Plan() const;
   void Apply(const StepPlan& plan);
+  // Prompts that are about to be computed look once more for what others have computed in the meantime.
+  void MatchPrefixes();
+  void Release(Sequence& sequence);
   // Takes features from the cache, joins encodings that are under way, starts the others.
   void RequestPictures(Sequence& sequence);
   void StepVision();
@@ -71,6 +75,7 @@ class EngineLoop {
   const EngineOptions& options_;
   KernelContext& context_;
   std::unique_ptr<KvPagePool> pages_;
+  PrefixCache prefixes_;
   std::deque<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
   VisionQueue vision_;
   ImageCache images_;

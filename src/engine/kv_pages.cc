@@ -1,5 +1,7 @@
 #include "engine/kv_pages.h"
 
+#include <cstring>
+
 #include "base/check.h"
 
 namespace saccade {
@@ -16,6 +18,7 @@ Result<std::unique_ptr<KvPagePool>> KvPagePool::Make(const KvLayout& layout, int
   }
   pool->view_.base = pool->memory_.data();
   pool->total_ = pages;
+  pool->holders_.assign(static_cast<size_t>(pages), 0);
   pool->free_.reserve(static_cast<size_t>(pages));
   for (int64_t page = pages - 1; page >= 0; --page) pool->free_.push_back(static_cast<int32_t>(page));
   return pool;
@@ -27,14 +30,30 @@ bool KvPagePool::Grow(std::vector<int32_t>& pages, int64_t tokens) {
   for (int64_t i = 0; i < missing; ++i) {
     pages.push_back(free_.back());
     free_.pop_back();
+    holders_[static_cast<size_t>(pages.back())] = 1;
   }
   return true;
 }
 
 void KvPagePool::Release(std::vector<int32_t>& pages) {
-  free_.insert(free_.end(), pages.rbegin(), pages.rend());
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) Drop(*page);
   pages.clear();
-  SACCADE_CHECK(static_cast<int64_t>(free_.size()) <= total_);
 }
+
+void KvPagePool::Share(int32_t page) {
+  SACCADE_CHECK(holders(page) > 0);
+  ++holders_[static_cast<size_t>(page)];
+}
+
+void KvPagePool::Drop(int32_t page) {
+  SACCADE_CHECK(holders(page) > 0);
+  if (--holders_[static_cast<size_t>(page)] == 0) free_.push_back(page);
+}
+
+void KvPagePool::Copy(int32_t from, int32_t to) {
+  std::memcpy(Address(to), Address(from), view_.page_stride);
+}
+
+void KvPagePool::Clear(int32_t page) { std::memset(Address(page), 0, view_.page_stride); }
 
 }  // namespace saccade

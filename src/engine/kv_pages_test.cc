@@ -45,5 +45,33 @@ TEST(KvPagePool, UsesFreedPagesBeforeFreshOnes) {
   EXPECT_EQ(second, before);
 }
 
+TEST(KvPagePool, ASharedPageIsFreeWhenTheLastHolderLetsGo) {
+  SACCADE_ASSERT_OK_AND_ASSIGN(auto pool, KvPagePool::Make(SmallLayout(), 2, 4));
+  std::vector<int32_t> first;
+  ASSERT_TRUE(pool->Grow(first, 32));
+  std::vector<int32_t> second = {first[0]};
+  pool->Share(first[0]);
+  pool->Release(first);
+  EXPECT_EQ(pool->used(), 1);
+  pool->Release(second);
+  EXPECT_EQ(pool->used(), 0);
+}
+
+TEST(KvPagePool, CopiesAndClearsAllLayers) {
+  SACCADE_ASSERT_OK_AND_ASSIGN(auto pool, KvPagePool::Make(SmallLayout(), 2, 4));
+  std::vector<int32_t> pages;
+  ASSERT_TRUE(pool->Grow(pages, 48));
+  const KvCacheView& view = pool->view();
+  const auto at = [&](int32_t page) { return view.base + static_cast<size_t>(page) * view.page_stride; };
+  std::fill_n(at(pages[0]), view.page_stride, std::byte{7});
+  pool->Copy(pages[0], pages[2]);
+  EXPECT_EQ(at(pages[2])[0], std::byte{7});
+  EXPECT_EQ(at(pages[2])[view.page_stride - 1], std::byte{7});
+  EXPECT_EQ(at(pages[1])[0], std::byte{0});
+  pool->Clear(pages[0]);
+  EXPECT_EQ(at(pages[0])[view.page_stride - 1], std::byte{0});
+  EXPECT_EQ(at(pages[2])[0], std::byte{7});
+}
+
 }  // namespace
 }  // namespace saccade

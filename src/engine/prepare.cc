@@ -49,6 +49,16 @@ Status CheckLength(int64_t needed, int64_t image_tokens, int64_t context_tokens)
       .WithParam("messages");
 }
 
+// The key under which a picture is cached.
+Sha256Digest ScopedDigest(const std::string& scope, const Sha256Digest& picture) {
+  if (scope.empty()) return picture;
+  const Sha256Digest name = Sha256Of(scope);
+  Sha256 hash;
+  hash.Update(std::as_bytes(std::span(name)));
+  hash.Update(std::as_bytes(std::span(picture)));
+  return hash.Finish();
+}
+
 Status PreparePictures(const Checkpoint& checkpoint, const ChatInput& input, PreparedRequest& request) {
   for (size_t i = 0; i < input.pictures.size(); ++i) {
     Result<PreparedPicture> picture =
@@ -57,7 +67,7 @@ Status PreparePictures(const Checkpoint& checkpoint, const ChatInput& input, Pre
     request.timings.decode_image += picture->timings.decode_ms;
     request.timings.resize += picture->timings.resize_ms;
     request.grids.push_back({picture->grid.grid_t, picture->grid.grid_h, picture->grid.grid_w});
-    request.digests.push_back(PictureDigest(picture->grid));
+    request.digests.push_back(ScopedDigest(input.cache_scope, PictureDigest(picture->grid)));
     request.pictures.push_back(std::move(picture->grid));
   }
   return OkStatus();
@@ -121,6 +131,7 @@ Result<std::shared_ptr<PreparedRequest>> PrepareRequest(const Checkpoint& checkp
   request->top_logprobs = input.options.top_logprobs;
   request->priority = input.priority;
   request->user = input.user;
+  request->cache_scope = input.cache_scope;
   return request;
 }
 

@@ -27,8 +27,9 @@ struct PreparedRequest {
   int top_logprobs = -1;
   int64_t image_tokens = 0;
   Priority priority = Priority::kInteractive;
-  std::string user;        // empty: a user of its own
-  RequestTimings timings;  // decode_image and resize are filled in here
+  std::string user;         // empty: a user of its own
+  std::string cache_scope;  // pictures and prompts are shared inside it
+  RequestTimings timings;   // decode_image and resize are filled in here
 };
 
 // Thread-safe. Fails with the part at fault in Status::param(), e.g. "pictures[1]"; with kInvalidArgument

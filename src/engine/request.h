@@ -46,6 +46,8 @@ struct ChatInput {
   // Requests of one user share that user's turn; empty: the request counts as a user of its own. Any stable
   // name, such as a hash of the API key.
   std::string user;
+  // Requests of one scope share encoded pictures and computed prompts, those of different scopes never do.
+  std::string cache_scope;
 };
 
 // Milliseconds per stage of one request: its own picture preparation, its time in the queue, and the whole

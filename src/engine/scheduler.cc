@@ -35,6 +35,7 @@ class Planner {
         limits_(limits),
         order_(OrderOfService(sequences)),
         free_pages_(limits.free_pages),
+        holders_(limits.page_holders.begin(), limits.page_holders.end()),
         dropped_(sequences.size(), false) {}
 
   StepPlan Plan() {
@@ -70,9 +71,16 @@ class Planner {
 
   void Drop(size_t index) {
     dropped_[index] = true;
-    free_pages_ += sequences_[index].pages_held;
+    free_pages_ += GiveBack(sequences_[index]);
     plan_.preempt.push_back(index);
     std::erase(plan_.decode, index);
+  }
+
+  // The pages that become free when this sequence lets go of its own.
+  int64_t GiveBack(const SequenceView& sequence) {
+    if (sequence.pages.empty()) return sequence.pages_held;
+    return std::count_if(sequence.pages.begin(), sequence.pages.end(),
+                         [this](int32_t page) { return --holders_[static_cast<size_t>(page)] == 0; });
   }
 
   // All places taken, an interactive request waits, somebody of the batch class runs: that one steps back.
@@ -144,6 +152,7 @@ class Planner {
   const SchedulerLimits& limits_;
   const std::vector<size_t> order_;
   int64_t free_pages_;
+  std::vector<int32_t> holders_;
   std::vector<bool> dropped_;
   StepPlan plan_;
 };

@@ -22,6 +22,8 @@ struct SequenceView {
   int64_t pages_held = 0;
   bool batch = false;  // of the batch class: behind everything interactive
   uint64_t user = 0;   // requests of one user share a turn; 0: a user of its own
+  // The pages held, of which others may hold some too; empty: pages_held pages of its own.
+  std::span<const int32_t> pages = {};
 };
 
 struct SchedulerLimits {
@@ -30,6 +32,7 @@ struct SchedulerLimits {
   int64_t prefill_burst_tokens = 1024;  // prompt tokens per step while none is
   int64_t page_tokens = 64;
   int64_t free_pages = 0;
+  std::span<const int32_t> page_holders;  // by page: sequences that hold it
 };
 
 // Indices into the views. A sequence appears at most once in decode and prefill together.
@@ -48,13 +51,12 @@ struct StepPlan {
 //  - The order of service: interactive before batch; inside a class the users take turns (everybody's oldest
 //    request, then everybody's second); inside a turn by arrival.
 //  - A waiting sequence is admitted, in that order, when a place is free and its known tokens plus one page
-//  fit the
-//    free pages; nobody overtakes a request that waits for pages.
+//    fit the free pages; nobody overtakes a request that waits for pages.
 //  - An interactive request that finds no place takes that of the last running one of the batch class, one in
-//  a step.
+//    a step.
 //  - Every decoding sequence decodes. When pages run out the last running sequence of the order is preempted,
-//  the
-//    first never is, so that somebody always finishes.
+//    the first never is, so that somebody always finishes. A page that several hold is free when the last of
+//    them is preempted.
 //  - Prompt tokens fill the rest of the step's budget in that order, so that the first answer comes early.
 StepPlan PlanStep(std::span<const SequenceView> sequences, const SchedulerLimits& limits);
 

@@ -127,5 +127,18 @@ TEST(Scheduler, BatchIsPreemptedBeforeAnOlderInteractiveOne) {
   EXPECT_THAT(plan.decode, ElementsAre(1, 2));
 }
 
+TEST(Scheduler, ASharedPageIsFreeWhenItsLastHolderIsPreempted) {
+  // Sequences 1 and 2 share page 0; each has one of its own. The first needs two pages.
+  const std::vector<int32_t> second = {0, 1}, third = {0, 2}, holders = {2, 1, 1};
+  std::vector<SequenceView> views = {Decoding(33, 1), Decoding(20, 2), Decoding(20, 2)};
+  views[1].pages = second;
+  views[2].pages = third;
+  SchedulerLimits limits = Limits(0);
+  limits.page_holders = holders;
+  EXPECT_THAT(PlanStep(views, limits).preempt, ElementsAre(2, 1));
+  limits.free_pages = 1;
+  EXPECT_THAT(PlanStep(views, limits).preempt, ElementsAre(2));
+}
+
 }  // namespace
 }  // namespace saccade

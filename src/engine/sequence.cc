@@ -12,6 +12,16 @@ double MillisecondsBetween(Sequence::Clock::time_point from, Sequence::Clock::ti
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
+std::vector<PicturePlace> PlacesOf(const PreparedRequest& request, const Checkpoint& checkpoint) {
+  const int merge = checkpoint.model->config().vision.merge_size;
+  std::vector<PicturePlace> places;
+  for (size_t i = 0; i < request.grids.size(); ++i) {
+    places.push_back(
+        {request.image_starts[i], request.grids[i].patches() / (int64_t{merge} * merge), request.digests[i]});
+  }
+  return places;
+}
+
 }  // namespace
 
 std::string_view FinishReasonName(FinishReason reason) {
@@ -27,12 +37,13 @@ std::string_view FinishReasonName(FinishReason reason) {
 }
 
 Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
-                   const Checkpoint& checkpoint)
+                   const Checkpoint& checkpoint, int page_tokens)
     : id_(id),
       request_(std::move(request)),
       sink_(std::move(sink)),
       checkpoint_(checkpoint),
       tokens_(request_->prompt),
+      chain_(request_->cache_scope, PlacesOf(*request_, checkpoint), page_tokens),
       features_(request_->pictures.size()),
       sampler_(request_->sampling, request_->prompt),
       decoder_(checkpoint.tokenizer),
@@ -48,6 +59,7 @@ SequenceView Sequence::View() const {
   view.tokens = known_tokens();
   view.computed = computed_;
   view.pages_held = static_cast<int64_t>(pages_.size());
+  view.pages = pages_;
   view.batch = request_->priority == Priority::kBatch;
   if (!request_->user.empty()) view.user = std::max<size_t>(1, std::hash<std::string>()(request_->user));
   return view;
@@ -62,8 +74,27 @@ void Sequence::Admit() {
 
 void Sequence::Preempt() {
   SACCADE_CHECK(pages_.empty());
-  computed_ = 0;
+  computed_ = verified_ = 0;
+  started_ = false;
+  preempted_ = true;
+  matched_version_ = 0;
   stage_ = Stage::kWaiting;
+}
+
+void Sequence::MatchPrefix(PrefixCache& cache, KvPagePool& pool) {
+  SACCADE_CHECK(!started_);
+  if (matched_version_ == cache.version()) return;
+  pool.Release(pages_);
+  // The logits of the last known token are always needed.
+  computed_ = cache.Match(chain_, tokens_, known_tokens() - 1, pages_);
+  verified_ = computed_;
+  matched_version_ = cache.version();
+  if (!preempted_) usage_.cached_tokens = computed_;
+}
+
+void Sequence::RememberPrefix(PrefixCache& cache) {
+  if (outcome_ != Outcome::kFailed && verified_ > 0)
+    cache.Insert(chain_, tokens_, verified_, pages_, finished());
 }
 
 void Sequence::SetFeatures(const Sha256Digest& digest, const std::shared_ptr<const ImageFeatures>& features) {
@@ -73,15 +104,26 @@ void Sequence::SetFeatures(const Sha256Digest& digest, const std::shared_ptr<con
   if (stage_ == Stage::kVision && !needs_vision()) stage_ = Stage::kPrefill;
 }
 
+int64_t Sequence::PictureTokens(size_t index) const {
+  const int merge = checkpoint_.model->config().vision.merge_size;
+  return request_->grids[index].patches() / (int64_t{merge} * merge);
+}
+
+bool Sequence::IsMissing(size_t index) const {
+  return features_[index] == nullptr && request_->image_starts[index] + PictureTokens(index) > computed_;
+}
+
 bool Sequence::needs_vision() const {
-  return std::any_of(features_.begin(), features_.end(),
-                     [](const auto& features) { return features == nullptr; });
+  for (size_t i = 0; i < features_.size(); ++i) {
+    if (IsMissing(i)) return true;
+  }
+  return false;
 }
 
 std::vector<size_t> Sequence::MissingPictures() const {
   std::vector<size_t> missing;
   for (size_t i = 0; i < features_.size(); ++i) {
-    if (features_[i] != nullptr) continue;
+    if (!IsMissing(i)) continue;
     const bool again = std::any_of(missing.begin(), missing.end(), [&](size_t other) {
       return request_->digests[other] == request_->digests[i];
     });
@@ -92,7 +134,7 @@ std::vector<size_t> Sequence::MissingPictures() const {
 
 bool Sequence::NeedsPicture(const Sha256Digest& digest) const {
   for (size_t i = 0; i < features_.size(); ++i) {
-    if (features_[i] == nullptr && request_->digests[i] == digest) return true;
+    if (IsMissing(i) && request_->digests[i] == digest) return true;
   }
   return false;
 }
@@ -117,7 +159,7 @@ void Sequence::AppendRows(int64_t count, BatchColumns& columns) const {
   for (size_t picture = 0; picture < features_.size(); ++picture) {
     const int64_t start = request_->image_starts[picture];
     const int64_t begin = std::max(computed_, start);
-    const int64_t end = std::min(computed_ + count, start + features_[picture]->tokens);
+    const int64_t end = std::min(computed_ + count, start + PictureTokens(picture));
     if (begin >= end) continue;
     columns.images.push_back(
         {first_row + begin - computed_, end - begin, begin - start, features_[picture].get()});
@@ -126,6 +168,7 @@ void Sequence::AppendRows(int64_t count, BatchColumns& columns) const {
 
 bool Sequence::Advance(int64_t count) {
   computed_ += count;
+  started_ = true;
   SACCADE_CHECK(computed_ <= known_tokens());
   return computed_ == known_tokens();
 }
@@ -139,6 +182,7 @@ void Sequence::Sample(std::span<const float> logits) {
   const Result<int32_t> sampled = sampler_.Sample(logits);
   if (!sampled.ok()) return Fail(sampled.status());
   const int32_t token = *sampled;
+  verified_ = computed_;
   if (timings_.first_token == 0) timings_.first_token = MillisecondsBetween(queued_at_, Clock::now());
   stage_ = Stage::kDecode;
   if (EndsAnswer(token)) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/prefix_cache.h"
 #include "engine/prepare.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
@@ -18,8 +19,9 @@ class Sequence {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // `page_tokens` of the KV pool that its pages come from.
   Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
-           const Checkpoint& checkpoint);
+           const Checkpoint& checkpoint, int page_tokens);
 
   uint64_t id() const { return id_; }
   const PreparedRequest& request() const { return *request_; }
@@ -30,7 +32,10 @@ class Sequence {
   SequenceView View() const;
 
   // ---- Stages
-  // Gets a place. Pictures that are not encoded yet go first.
+  // Takes the longest known beginning of its tokens from the cache. Only while nothing of its own is
+  // computed; may be called again when the cache knows more.
+  void MatchPrefix(PrefixCache& cache, KvPagePool& pool);
+  // Gets a place. Pictures that are needed and not encoded yet go first.
   void Admit();
   // Gives up its place: everything but the tokens and the encoded pictures is computed again later. The
   // caller releases pages().
@@ -38,6 +43,7 @@ class Sequence {
   // Gives the sequence the features of every picture of that digest; the last missing one ends the vision
   // stage.
   void SetFeatures(const Sha256Digest& digest, const std::shared_ptr<const ImageFeatures>& features);
+  // Whether a picture is missing of which rows are still to be computed.
   bool needs_vision() const;
   bool NeedsPicture(const Sha256Digest& digest) const;
   // Pictures whose features are missing, each digest once, as indices into request().pictures.
@@ -55,6 +61,9 @@ class Sequence {
   // Rows were computed. True when the last known token was among them, so that its logits choose the next
   // one.
   bool Advance(int64_t count);
+  // Lets the cache remember what is computed and known to be finite: complete pages, and at the end of the
+  // sequence the last one as well.
+  void RememberPrefix(PrefixCache& cache);
   // Chooses the next token from logits [vocab] and emits text; may finish the sequence. An error (NaN logits)
   // fails it.
   void Sample(std::span<const float> logits);
@@ -66,6 +75,7 @@ class Sequence {
   // ---- Shared with the loop
   std::vector<int32_t>& pages() { return pages_; }
   int64_t computed() const { return computed_; }
+  bool started() const { return started_; }
   const RequestUsage& usage() const { return usage_; }
   void Emit(Event event) const { sink_(std::move(event)); }
   // Adds the duration of a step to the stage that the sequence was in.
@@ -75,6 +85,8 @@ class Sequence {
 
  private:
   int64_t known_tokens() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t PictureTokens(size_t index) const;
+  bool IsMissing(size_t index) const;
   void EmitText(std::string text, std::optional<int32_t> token, std::optional<TokenLogprob> logprob);
   bool EndsAnswer(int32_t token) const;
 
@@ -87,7 +99,12 @@ class Sequence {
   Outcome outcome_ = Outcome::kOpen;
   std::vector<int32_t> tokens_;  // prompt and answer
   int64_t computed_ = 0;
+  int64_t verified_ = 0;  // computed tokens that were part of a step with finite logits
+  bool started_ = false;  // some of the computed tokens are its own work
+  bool preempted_ = false;
   std::vector<int32_t> pages_;
+  PrefixChain chain_;
+  uint64_t matched_version_ = 0;                                // of the cache at the last match; 0: never
   std::vector<std::shared_ptr<const ImageFeatures>> features_;  // one per picture, null until encoded
 
   Sampler sampler_;

@@ -57,6 +57,12 @@ void ServerMetrics::WatchBackend(std::function<EngineStats()> stats) {
   add("saccade_requests_running", "Requests being answered.", "gauge", &EngineStats::running);
   add("saccade_kv_pages", "Pages of the KV cache.", "gauge", &EngineStats::kv_pages_total);
   add("saccade_kv_pages_used", "Pages of the KV cache in use.", "gauge", &EngineStats::kv_pages_used);
+  add("saccade_kv_pages_cached", "Pages known to the prefix cache, in use or not.", "gauge",
+      &EngineStats::kv_pages_cached);
+  add("saccade_prefix_cached_tokens_total", "Prompt tokens whose keys and values were reused.", "counter",
+      &EngineStats::cached_tokens);
+  add("saccade_preemptions_total", "Requests that gave their pages back and were computed again.", "counter",
+      &EngineStats::preemptions);
   add("saccade_requests_finished_total", "Complete answers.", "counter", &EngineStats::requests_finished);
   add("saccade_requests_failed_total", "Answers that ended with an error.", "counter",
       &EngineStats::requests_failed);

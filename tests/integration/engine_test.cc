@@ -262,6 +262,55 @@ TEST(EngineImageCache, ACancelledRequestLeavesThePictureToTheOthers) {
   EXPECT_EQ(engine->Stats().image_cache_bytes, 0);
 }
 
+TEST(EnginePrefixCache, ASecondQuestionComputesOnlyWhatIsNew) {
+  const std::unique_ptr<Engine> engine = StartTiny("tiny-dense");
+  Recorder first, again, other;
+  Submit(*engine, Greedy("tiny-dense", "one_image"), first);
+  first.Wait();
+  EXPECT_EQ(first.finished().usage.cached_tokens, 0);
+  Submit(*engine, Greedy("tiny-dense", "one_image"), again);
+  again.Wait();
+  EXPECT_EQ(again.finished().usage.cached_tokens, 104);  // all but the last of 105
+  EXPECT_EQ(again.tokens(), first.tokens());
+  Submit(*engine, Greedy("tiny-dense", "wide_image"), other);
+  other.Wait();
+  EXPECT_LT(other.finished().usage.cached_tokens, 10);  // the words before the picture
+  while (engine->Stats().requests_finished != 3) std::this_thread::yield();
+  EXPECT_EQ(engine->Stats().kv_pages_used, 0);
+  EXPECT_GT(engine->Stats().kv_pages_cached, 0);
+  EXPECT_EQ(engine->Stats().cached_tokens, 104 + other.finished().usage.cached_tokens);
+}
+
+TEST(EnginePrefixCache, APictureInsideTheKnownPartIsNotEncodedAgain) {
+  EngineOptions options;
+  options.image_cache_bytes = 0;
+  const std::unique_ptr<Engine> engine = StartTiny("tiny-dense", options);
+  Recorder first, again;
+  Submit(*engine, Greedy("tiny-dense", "one_image"), first);
+  first.Wait();
+  Submit(*engine, Greedy("tiny-dense", "one_image"), again);
+  again.Wait();
+  EXPECT_EQ(again.tokens(), first.tokens());
+  EXPECT_EQ(again.finished().timings.vision, 0);
+  EXPECT_EQ(engine->Stats().pictures_encoded, 1);
+}
+
+TEST(EnginePrefixCache, ScopesShareNothing) {
+  const std::unique_ptr<Engine> engine = StartTiny("tiny-dense");
+  const auto ask = [&](const std::string& scope) {
+    ChatInput input = Greedy("tiny-dense", "one_image", 4);
+    input.cache_scope = scope;
+    Recorder recorder;
+    Submit(*engine, input, recorder);
+    recorder.Wait();
+    return recorder.finished().usage.cached_tokens;
+  };
+  EXPECT_EQ(ask("alice"), 0);
+  EXPECT_EQ(ask("bob"), 0);
+  EXPECT_EQ(engine->Stats().pictures_encoded, 2);
+  EXPECT_EQ(ask("alice"), 104);
+}
+
 TEST(EngineQueue, RefusesWhenTooManyWait) {
   EngineOptions options;
   options.max_running = 1;

@@ -90,16 +90,23 @@ class Recorder {
   int ends_ = 0;
 };
 
-inline std::unique_ptr<Engine> StartTiny(const std::string& checkpoint, EngineOptions options = {},
-                                         WeightType weights = WeightType::kF32, KvType kv = KvType::kF32) {
+// A folder of tests/golden, or "demo" for the bundled model.
+inline std::unique_ptr<Engine> StartModel(const std::string& name, EngineOptions options, WeightType weights,
+                                          KvType kv) {
   ThreadPool pool(2);
-  Result<std::shared_ptr<const Checkpoint>> loaded =
-      Checkpoint::Load(GoldenFolder() / checkpoint, {{weights, weights}}, pool);
+  const std::filesystem::path folder =
+      name == "demo" ? std::filesystem::path(SACCADE_TEST_DATA) / "../models/demo" : GoldenFolder() / name;
+  Result<std::shared_ptr<const Checkpoint>> loaded = Checkpoint::Load(folder, {{weights, weights}}, pool);
   EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
   options.kv_type = kv;
-  if (options.kv_cache_tokens == 0) options.kv_cache_tokens = 8192;
   options.pin_threads = false;
   return Engine::Start(*loaded, options).value();
+}
+
+inline std::unique_ptr<Engine> StartTiny(const std::string& checkpoint, EngineOptions options = {},
+                                         WeightType weights = WeightType::kF32, KvType kv = KvType::kF32) {
+  if (options.kv_cache_tokens == 0) options.kv_cache_tokens = 8192;
+  return StartModel(checkpoint, options, weights, kv);
 }
 
 // Prepares and submits; the recorder must outlive the request.

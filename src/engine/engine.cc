@@ -11,6 +11,7 @@
 
 #include "engine/engine_loop.h"
 #include "engine/prepare.h"
+#include "engine/prompt_plan.h"
 
 namespace saccade {
 namespace {
@@ -37,6 +38,17 @@ int64_t ChooseKvTokens(const Checkpoint& checkpoint, const EngineOptions& option
   const int64_t affordable = topology.UsableMemoryBytes() / 8 / std::max<int64_t>(1, token_bytes);
   return std::max<int64_t>(kPageTokens * 4, std::min({kDefaultKvTokens, affordable,
                                                       checkpoint.context_tokens * options.max_running}));
+}
+
+// Bytes that one image token of a request takes: its patches until they are encoded, and its features.
+int64_t PictureTokenBytes(const Checkpoint& checkpoint) {
+  const VisionConfig& vision = checkpoint.model->config().vision;
+  const int64_t patches = int64_t{vision.merge_size} * vision.merge_size;
+  const int64_t patch_bytes =
+      int64_t{3} * checkpoint.preprocessor.patch_size * checkpoint.preprocessor.patch_size;
+  const auto feature_sets = 1 + static_cast<int64_t>(vision.deepstack_layers.size());
+  const int64_t feature_bytes = int64_t{checkpoint.model->config().text.hidden} * feature_sets * 4;
+  return patches * patch_bytes + feature_bytes;
 }
 
 }  // namespace
@@ -67,6 +79,7 @@ class Engine::Impl {
                              KvPagePool::Make(layout, text.layers, (tokens + kPageTokens - 1) / kPageTokens));
     // One request must always fit alone, with a page to spare for the token under way.
     request_tokens_ = std::min(checkpoint_->context_tokens, (pages->total() - 1) * kPageTokens);
+    kv_page_bytes_ = static_cast<int64_t>(layout.PageBytes()) * text.layers;
     options_.kv_cache_tokens = pages->total() * kPageTokens;
     loop_ = std::make_unique<EngineLoop>(*checkpoint_, options_, context_, std::move(pages));
     stats_ = loop_->Stats();
@@ -78,7 +91,22 @@ class Engine::Impl {
     return PrepareRequest(*checkpoint_, input, request_tokens_);
   }
 
-  Result<RequestId> Submit(std::shared_ptr<PreparedRequest> request, EventSink sink) {
+  Result<RequestEstimate> Estimate(const ChatInput& input) const {
+    SACCADE_ASSIGN_OR_RETURN(const PromptPlan plan, PlanPrompt(*checkpoint_, input, request_tokens_));
+    RequestEstimate estimate;
+    for (const PicturePlan& picture : plan.pictures)
+      estimate.pictures.push_back({picture.original, picture.resized, picture.tokens});
+    estimate.prompt_tokens = plan.prompt_tokens;
+    estimate.image_tokens = plan.image_tokens;
+    estimate.max_tokens = plan.max_tokens;
+    estimate.context_tokens = request_tokens_;
+    const int64_t pages = (plan.prompt_tokens + plan.max_tokens + kPageTokens - 1) / kPageTokens;
+    estimate.kv_bytes = pages * kv_page_bytes_;
+    estimate.picture_bytes = plan.image_tokens * PictureTokenBytes(*checkpoint_);
+    return estimate;
+  }
+
+  Result<RequestId> Submit(std::shared_ptr<const PreparedRequest> request, EventSink sink, int choice) {
     std::unique_lock lock(mutex_);
     if (stop_) return Unavailable("the engine is shutting down");
     if (waiting_ >= options_.max_waiting) {
@@ -86,8 +114,8 @@ class Engine::Impl {
     }
     ++waiting_;
     const RequestId id = next_id_++;
-    inbox_.push_back(
-        std::make_unique<Sequence>(id, std::move(request), std::move(sink), *checkpoint_, kPageTokens));
+    inbox_.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(sink), *checkpoint_,
+                                                kPageTokens, choice));
     lock.unlock();
     wake_.notify_all();
     return id;
@@ -151,6 +179,7 @@ class Engine::Impl {
   KernelContext context_;
   std::unique_ptr<EngineLoop> loop_;  // engine thread only, once it runs
   int64_t request_tokens_ = 0;
+  int64_t kv_page_bytes_ = 0;  // all layers of one page
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -187,8 +216,11 @@ RequestUsage Engine::Cost(const PreparedRequest& request) {
   return usage;
 }
 
-Result<Engine::RequestId> Engine::Submit(std::shared_ptr<PreparedRequest> request, EventSink sink) {
-  return impl_->Submit(std::move(request), std::move(sink));
+Result<RequestEstimate> Engine::Estimate(const ChatInput& input) const { return impl_->Estimate(input); }
+
+Result<Engine::RequestId> Engine::Submit(std::shared_ptr<const PreparedRequest> request, EventSink sink,
+                                         int choice) {
+  return impl_->Submit(std::move(request), std::move(sink), choice);
 }
 
 void Engine::Cancel(RequestId id) { impl_->Cancel(id); }

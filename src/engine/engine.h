@@ -59,11 +59,15 @@ class Engine {
   // encodes the text and checks the length against the context. Runs on the caller's thread. Errors name the
   // part at fault in Status::param() ("pictures[1]" for the second picture).
   Result<std::shared_ptr<PreparedRequest>> Prepare(const ChatInput& input) const;
+  // What Prepare and the request's run would need, from the text and the pictures' headers; same errors.
+  Result<RequestEstimate> Estimate(const ChatInput& input) const;
   // Prompt and image tokens of a prepared request.
   static RequestUsage Cost(const PreparedRequest& request);
 
-  // Queues the request. Events arrive at `sink` on the engine thread until Finished or Failed.
-  Result<RequestId> Submit(std::shared_ptr<PreparedRequest> request, EventSink sink);
+  // Queues the request. Events arrive at `sink` on the engine thread until Finished or Failed. A prepared
+  // request may be submitted several times for several answers: `choice` moves the seed (0: as asked), and
+  // the prompt is computed once.
+  Result<RequestId> Submit(std::shared_ptr<const PreparedRequest> request, EventSink sink, int choice = 0);
   // Stops a request within one step; its last event is Finished with kCancelled. Unknown ids are ignored.
   void Cancel(RequestId id);
 

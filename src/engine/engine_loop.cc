@@ -56,6 +56,7 @@ StepPlan EngineLoop::Plan() const {
   std::vector<int32_t> holders(static_cast<size_t>(pages_->total()), 0);
   for (const auto& sequence : sequences_) {
     views.push_back(sequence->View());
+    views.back().held = WaitsForSibling(*sequence);
     for (int32_t page : sequence->pages()) ++holders[static_cast<size_t>(page)];
   }
   SchedulerLimits limits;
@@ -66,6 +67,15 @@ StepPlan EngineLoop::Plan() const {
   limits.free_pages = prefixes_.available();
   limits.page_holders = holders;
   return PlanStep(views, limits);
+}
+
+bool EngineLoop::WaitsForSibling(const Sequence& sequence) const {
+  if (sequence.started() || !options_.prefix_cache) return false;
+  for (const auto& other : sequences_) {
+    if (other.get() == &sequence) return false;
+    if (&other->request() == &sequence.request() && other->stage() == Stage::kPrefill) return true;
+  }
+  return false;
 }
 
 void EngineLoop::Apply(const StepPlan& plan) {

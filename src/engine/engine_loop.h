@@ -52,6 +52,8 @@ class EngineLoop {
   };
 
   StepPlan Plan() const;
+  // Whether an earlier answer to the same request is computing the prompt that both have.
+  bool WaitsForSibling(const Sequence& sequence) const;
   void Apply(const StepPlan& plan);
   // Prompts that are about to be computed look once more for what others have computed in the meantime.
   void MatchPrefixes();

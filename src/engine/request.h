@@ -41,7 +41,10 @@ enum class Priority : uint8_t { kInteractive, kBatch };
 struct ChatInput {
   Conversation conversation;
   std::vector<PictureInput> pictures;
+  // Token ids to go on from instead of the conversation, which is then ignored; empty: the conversation.
+  std::vector<int32_t> prompt_tokens;
   GenerationOptions options;
+  bool auto_fit = false;  // shrink the largest pictures until prompt and answer fit the context
   Priority priority = Priority::kInteractive;
   // Requests of one user share that user's turn; empty: the request counts as a user of its own. Any stable
   // name, such as a hash of the API key.
@@ -54,6 +57,20 @@ struct ChatInput {
 // duration of the steps that it took part in (shared with the other requests of these steps).
 struct RequestTimings {
   double decode_image = 0, resize = 0, queue = 0, vision = 0, prefill = 0, decode = 0, first_token = 0;
+};
+
+// What a request would need, known without decoding or computing anything.
+struct RequestEstimate {
+  struct Picture {
+    Size original, resized;
+    int64_t tokens = 0;
+  };
+  std::vector<Picture> pictures;
+  int64_t prompt_tokens = 0, image_tokens = 0;
+  int64_t max_tokens = 0;      // of the answer
+  int64_t context_tokens = 0;  // what prompt and answer may have together
+  int64_t kv_bytes = 0;        // keys and values of prompt and longest answer
+  int64_t picture_bytes = 0;   // patches and encoded pictures
 };
 
 struct RequestUsage {

@@ -115,7 +115,7 @@ class Planner {
     for (size_t i : order_) {
       if (budget <= 0) break;
       const SequenceView& sequence = sequences_[i];
-      if (sequence.stage != Stage::kPrefill || dropped_[i]) continue;
+      if (sequence.stage != Stage::kPrefill || sequence.held || dropped_[i]) continue;
       const int64_t tokens = std::min(budget, sequence.tokens - sequence.computed);
       const int64_t missing = PagesFor(sequence.computed + tokens, limits_.page_tokens) - sequence.pages_held;
       if (missing > free_pages_) break;  // wait for pages rather than drop somebody who already answers

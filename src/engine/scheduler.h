@@ -20,6 +20,7 @@ struct SequenceView {
   int64_t tokens = 0;    // prompt and generated tokens known so far
   int64_t computed = 0;  // of these, how many have keys and values
   int64_t pages_held = 0;
+  bool held = false;   // its prompt is being computed for another sequence: no prompt tokens of its own now
   bool batch = false;  // of the batch class: behind everything interactive
   uint64_t user = 0;   // requests of one user share a turn; 0: a user of its own
   // The pages held, of which others may hold some too; empty: pages_held pages of its own.

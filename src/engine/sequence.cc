@@ -12,6 +12,13 @@ double MillisecondsBetween(Sequence::Clock::time_point from, Sequence::Clock::ti
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
+// Every answer to a request draws other random numbers; the first one those of its seed.
+SamplingParams SamplingOf(const PreparedRequest& request, int choice) {
+  SamplingParams sampling = request.sampling;
+  sampling.seed += static_cast<uint64_t>(choice) * 0x9E3779B97F4A7C15U;
+  return sampling;
+}
+
 std::vector<PicturePlace> PlacesOf(const PreparedRequest& request, const Checkpoint& checkpoint) {
   const int merge = checkpoint.model->config().vision.merge_size;
   std::vector<PicturePlace> places;
@@ -36,8 +43,8 @@ std::string_view FinishReasonName(FinishReason reason) {
   return "?";
 }
 
-Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
-                   const Checkpoint& checkpoint, int page_tokens)
+Sequence::Sequence(uint64_t id, std::shared_ptr<const PreparedRequest> request, EventSink sink,
+                   const Checkpoint& checkpoint, int page_tokens, int choice)
     : id_(id),
       request_(std::move(request)),
       sink_(std::move(sink)),
@@ -45,7 +52,7 @@ Sequence::Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventS
       tokens_(request_->prompt),
       chain_(request_->cache_scope, PlacesOf(*request_, checkpoint), page_tokens),
       features_(request_->pictures.size()),
-      sampler_(request_->sampling, request_->prompt),
+      sampler_(SamplingOf(*request_, choice), request_->prompt),
       decoder_(checkpoint.tokenizer),
       stop_(request_->stop),
       timings_(request_->timings) {

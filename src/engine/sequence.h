@@ -19,9 +19,9 @@ class Sequence {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `page_tokens` of the KV pool that its pages come from.
-  Sequence(uint64_t id, std::shared_ptr<PreparedRequest> request, EventSink sink,
-           const Checkpoint& checkpoint, int page_tokens);
+  // `page_tokens` of the KV pool that its pages come from; `choice` counts the answers to one request.
+  Sequence(uint64_t id, std::shared_ptr<const PreparedRequest> request, EventSink sink,
+           const Checkpoint& checkpoint, int page_tokens, int choice = 0);
 
   uint64_t id() const { return id_; }
   const PreparedRequest& request() const { return *request_; }
@@ -91,7 +91,7 @@ class Sequence {
   bool EndsAnswer(int32_t token) const;
 
   const uint64_t id_;
-  const std::shared_ptr<PreparedRequest> request_;
+  const std::shared_ptr<const PreparedRequest> request_;
   const EventSink sink_;
   const Checkpoint& checkpoint_;
 

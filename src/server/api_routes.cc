@@ -3,21 +3,14 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "server/chat_request.h"
+#include "server/completion_request.h"
 #include "server/error_reply.h"
+#include "server/json_reply.h"
 #include "server/openapi.h"
 
 namespace saccade {
 namespace {
-
-constexpr std::string_view kChatPath = "/v1/chat/completions";
-
-void SendJson(Exchange& exchange, const OrderedJson& body) {
-  HttpResponse response;
-  response.content_type = "application/json";
-  response.headers.emplace_back("cache-control", "no-store");
-  response.body = DumpJson(body);
-  exchange.Send(std::move(response));
-}
 
 OrderedJson ModelJson(const ModelCard& model) {
   return {{"id", model.id},
@@ -36,21 +29,31 @@ std::string UserOf(const HttpRequest& request) {
   return key.empty() ? "address " + request.peer : "key " + ToHex(Sha256Of(key));
 }
 
-Status CheckModel(const std::string& asked, const ModelCard& model) {
-  if (asked == "default" || asked == model.id) return OkStatus();
-  return NotFound("there is no model \"{}\" here; this server has \"{}\", also called \"default\"", asked,
-                  model.id)
-      .WithParam("model");
+AnswerRequest MakeAnswerRequest(const AnswerFormat& format, const AnswerOptions& options) {
+  AnswerRequest request;
+  request.format = &format;
+  request.stream = options.stream;
+  request.include_usage = options.include_usage;
+  request.include_progress = options.include_progress;
+  request.choices = options.choices;
+  return request;
 }
 
 }  // namespace
 
 void ApiRoutes::AddTo(Router& router) {
-  router.Add({"POST", std::string(kChatPath), [this](auto exchange) { Chat(std::move(exchange)); }, true,
-              options_.max_body_bytes});
+  const auto add_answers = [&](std::string path, std::string_view object, Parse parse) {
+    Route answer = {"POST", path, [this, parse](auto exchange) { Answer(std::move(exchange), parse); }, true,
+                    options_.max_body_bytes};
+    answer.needs_model = true;
+    router.Add(std::move(answer));
+    router.Add({"DELETE", path + "/{id}", [this, object](auto exchange) { StopAnswer(*exchange, object); }});
+  };
+  add_answers("/v1/chat/completions", "chat.completion.deleted", &ApiRoutes::ParseChat);
+  add_answers("/v1/completions", "text_completion.deleted", &ApiRoutes::ParseCompletion);
   router.Add({"GET", "/v1/models", [this](auto exchange) { ListModels(*exchange); }});
   router.Add({"GET", "/v1/models/{model}", [this](auto exchange) { ShowModel(*exchange); }});
-  router.Add({"GET", "/healthz", [](auto exchange) { SendJson(*exchange, {{"status", "alive"}}); }});
+  router.Add({"GET", "/healthz", [](auto exchange) { exchange->Send(JsonReply({{"status", "alive"}})); }});
   router.Add({"GET", "/readyz", [this](auto exchange) { ReportReady(*exchange); }});
   router.Add({"GET", "/metrics", [this](auto exchange) {
                 HttpResponse response;
@@ -58,76 +61,84 @@ void ApiRoutes::AddTo(Router& router) {
                 response.body = metrics_.Text();
                 exchange->Send(std::move(response));
               }});
-  router.Add({"GET", "/openapi.json", [](auto exchange) { SendJson(*exchange, OpenApiDocument()); }});
-}
-
-void ApiRoutes::SetBackend(std::shared_ptr<ChatBackend> backend) {
-  const std::lock_guard lock(mutex_);
-  backend_ = std::move(backend);
-}
-
-void ApiRoutes::SetNotReady(Status reason) {
-  const std::lock_guard lock(mutex_);
-  backend_ = nullptr;
-  not_ready_ = std::move(reason);
-}
-
-std::shared_ptr<ChatBackend> ApiRoutes::backend() const {
-  const std::lock_guard lock(mutex_);
-  return backend_;
-}
-
-EngineStats ApiRoutes::Stats() const {
-  const auto current = backend();
-  return current ? current->Stats() : EngineStats();
-}
-
-Status ApiRoutes::Ready() const {
-  if (draining_) return Unavailable("the server is stopping");
-  const std::lock_guard lock(mutex_);
-  return backend_ ? OkStatus() : not_ready_;
+  router.Add({"GET", "/openapi.json", [](auto exchange) { exchange->Send(JsonReply(OpenApiDocument())); }});
 }
 
 std::optional<HttpResponse> ApiRoutes::Gate(const HttpRequest& /*request*/, const Route& route) const {
-  if (route.pattern != kChatPath) return std::nullopt;
-  const Status ready = Ready();
+  if (!route.needs_model) return std::nullopt;
+  const Status ready = slot_.Ready();
   if (ready.ok()) return std::nullopt;
   metrics_.CountRefused(StatusCodeName(ready.code()));
   return ErrorReply(ready);
 }
 
-void ApiRoutes::Chat(std::shared_ptr<Exchange> exchange) {
-  const auto current = backend();
-  if (current == nullptr) {
-    exchange->Send(ErrorReply(Ready()));
+void ApiRoutes::Answer(std::shared_ptr<Exchange> exchange, Parse parse) {
+  const auto backend = slot_.Get();
+  if (backend == nullptr) {
+    exchange->Send(ErrorReply(slot_.Ready()));
     return;
   }
-  const auto refuse = [&](const Status& status) {
-    metrics_.CountRefused(StatusCodeName(status.code()));
-    exchange->Send(ErrorReply(status));
-  };
+  auto request = (this->*parse)(exchange->request(), *backend);
+  std::string().swap(exchange->request().body);
+  if (!request.ok()) {
+    metrics_.CountRefused(StatusCodeName(request.status().code()));
+    exchange->Send(ErrorReply(request.status()));
+    return;
+  }
+  request->user = UserOf(exchange->request());
+  for (ChatInput& prompt : request->prompts) prompt.user = request->user;
+  AnswerSession::Start(std::move(exchange), std::move(*request), {backend, running_, metrics_},
+                       {.heartbeat = options_.heartbeat});
+}
+
+Result<AnswerRequest> ApiRoutes::ParseChat(const HttpRequest& http, ChatBackend& backend) const {
   PicturePartOptions parts;
   parts.max_pictures = options_.max_pictures;
-  parts.defaults = current->model().pixel_limits;
-  auto request = ParseChatRequest(exchange->request().body, parts);
-  if (request.ok()) request->input.user = UserOf(exchange->request());
-  std::string().swap(exchange->request().body);
-  if (!request.ok()) return refuse(request.status());
-  if (const Status status = CheckModel(request->model, current->model()); !status.ok()) return refuse(status);
-  ChatSession::Start(std::move(exchange), std::move(*request), current, metrics_,
-                     {.heartbeat = options_.heartbeat});
+  parts.defaults = backend.model().pixel_limits;
+  SACCADE_ASSIGN_OR_RETURN(ChatRequest chat, ParseChatRequest(http.body, parts));
+  SACCADE_RETURN_IF_ERROR(CheckModel(chat.model, backend.model()));
+  AnswerRequest request = MakeAnswerRequest(ChatFormat(), chat);
+  request.logprobs = chat.logprobs;
+  request.picture_paths = std::move(chat.picture_paths);
+  request.prompts.push_back(std::move(chat.input));
+  return request;
+}
+
+Result<AnswerRequest> ApiRoutes::ParseCompletion(const HttpRequest& http, ChatBackend& backend) const {
+  SACCADE_ASSIGN_OR_RETURN(CompletionRequest completion, ParseCompletionRequest(http.body));
+  SACCADE_RETURN_IF_ERROR(CheckModel(completion.model, backend.model()));
+  AnswerRequest request = MakeAnswerRequest(TextFormat(), completion);
+  request.logprobs = completion.logprobs >= 0;
+  for (auto& prompt : completion.prompts) {
+    ChatInput input;
+    input.options = completion.generation;
+    const auto* text = std::get_if<std::string>(&prompt);
+    input.prompt_tokens =
+        text != nullptr ? backend.Tokenize(*text, false) : std::move(std::get<std::vector<int32_t>>(prompt));
+    request.prompts.push_back(std::move(input));
+  }
+  return request;
+}
+
+void ApiRoutes::StopAnswer(Exchange& exchange, std::string_view object) const {
+  const std::string& id = exchange.request().path_tail;
+  if (running_->Stop(id, UserOf(exchange.request())) == 0) {
+    exchange.Send(ErrorReply(NotFound("no answer of yours with the id \"{}\" is running", id)));
+    return;
+  }
+  exchange.Send(JsonReply({{"id", id}, {"object", object}, {"deleted", true}}));
 }
 
 void ApiRoutes::ListModels(Exchange& exchange) const {
   OrderedJson list = OrderedJson::array();
-  if (const auto current = backend()) list.push_back(ModelJson(current->model()));
-  SendJson(exchange, {{"object", "list"}, {"data", std::move(list)}});
+  if (const auto current = slot_.Get()) list.push_back(ModelJson(current->model()));
+  exchange.Send(JsonReply({{"object", "list"}, {"data", std::move(list)}}));
 }
 
 void ApiRoutes::ShowModel(Exchange& exchange) const {
-  const auto current = backend();
+  const auto current = slot_.Get();
   if (current == nullptr) {
-    exchange.Send(ErrorReply(Ready()));
+    exchange.Send(ErrorReply(slot_.Ready()));
     return;
   }
   const Status status = CheckModel(exchange.request().path_tail, current->model());
@@ -135,17 +146,17 @@ void ApiRoutes::ShowModel(Exchange& exchange) const {
     exchange.Send(ErrorReply(status));
     return;
   }
-  SendJson(exchange, ModelJson(current->model()));
+  exchange.Send(JsonReply(ModelJson(current->model())));
 }
 
 void ApiRoutes::ReportReady(Exchange& exchange) const {
-  const Status ready = Ready();
+  const Status ready = slot_.Ready();
   if (!ready.ok()) {
     exchange.Send(ErrorReply(ready));
     return;
   }
-  const EngineStats stats = Stats();
-  SendJson(exchange, {{"status", "ready"}, {"running", stats.running}, {"waiting", stats.waiting}});
+  const EngineStats stats = slot_.Stats();
+  exchange.Send(JsonReply({{"status", "ready"}, {"running", stats.running}, {"waiting", stats.waiting}}));
 }
 
 }  // namespace saccade

@@ -1,13 +1,10 @@
-// The routes of the API: chat completions, models, health, metrics, and the description of them all.
+// The routes of the OpenAI API, models, health, metrics, and the description of them all.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <mutex>
 
-#include "server/chat_backend.h"
-#include "server/chat_session.h"
+#include "server/answer_session.h"
+#include "server/backend_slot.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
 
@@ -22,37 +19,31 @@ struct ApiOptions {
 // Thread-safe.
 class ApiRoutes {
  public:
-  ApiRoutes(const ApiOptions& options, ServerMetrics& metrics) : options_(options), metrics_(metrics) {}
+  ApiRoutes(const ApiOptions& options, BackendSlot& slot, ServerMetrics& metrics)
+      : options_(options), slot_(slot), metrics_(metrics) {}
 
   // The routes refer to this object.
   void AddTo(Router& router);
 
-  void SetBackend(std::shared_ptr<ChatBackend> backend);
-  // Until there is a backend: why requests are refused, for instance that loading the model failed.
-  void SetNotReady(Status reason);
-  // From now on new chat requests are refused and /readyz fails.
-  void SetDraining() { draining_ = true; }
-
-  EngineStats Stats() const;
-
-  // Refuses chat requests from their header alone while the server cannot answer them.
+  // Refuses requests for the model from their header alone while the server cannot answer them.
   std::optional<HttpResponse> Gate(const HttpRequest& request, const Route& route) const;
 
  private:
-  std::shared_ptr<ChatBackend> backend() const;
-  Status Ready() const;
+  // Turns a request's body into an answer request; false when it was refused and answered.
+  using Parse = Result<AnswerRequest> (ApiRoutes::*)(const HttpRequest&, ChatBackend&) const;
+  void Answer(std::shared_ptr<Exchange> exchange, Parse parse);
+  Result<AnswerRequest> ParseChat(const HttpRequest& http, ChatBackend& backend) const;
+  Result<AnswerRequest> ParseCompletion(const HttpRequest& http, ChatBackend& backend) const;
+  void StopAnswer(Exchange& exchange, std::string_view object) const;
 
-  void Chat(std::shared_ptr<Exchange> exchange);
   void ListModels(Exchange& exchange) const;
   void ShowModel(Exchange& exchange) const;
   void ReportReady(Exchange& exchange) const;
 
   const ApiOptions options_;
+  BackendSlot& slot_;
   ServerMetrics& metrics_;
-  std::atomic<bool> draining_{false};
-  mutable std::mutex mutex_;
-  std::shared_ptr<ChatBackend> backend_;
-  Status not_ready_ = Unavailable("the model is still loading");
+  const std::shared_ptr<RunningAnswers> running_ = std::make_shared<RunningAnswers>();
 };
 
 }  // namespace saccade

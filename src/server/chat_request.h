@@ -7,17 +7,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/answer_options.h"
 #include "server/request_pictures.h"
 #include "server/schema.h"
 
 namespace saccade {
 
-struct ChatRequest {
-  std::string model = "default";
+// `generation` moves to input.options.
+struct ChatRequest : AnswerOptions {
   ChatInput input;
   std::vector<std::string> picture_paths;  // where each picture of `input` stands in the request
-  bool stream = false;
-  bool include_usage = false;  // a last chunk of a stream with the token counts
 
   // As they came; used while the request is read.
   bool logprobs = false;

@@ -1,7 +1,7 @@
 #include "server/engine_backend.h"
 
-#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 namespace saccade {
@@ -11,32 +11,33 @@ namespace {
 // then go on the engine's own thread.
 class EngineChat final : public PreparedChat {
  public:
-  EngineChat(const std::shared_ptr<Engine>& engine, std::shared_ptr<PreparedRequest> request)
+  EngineChat(const std::shared_ptr<Engine>& engine, std::shared_ptr<const PreparedRequest> request)
       : engine_(engine), cost_(Engine::Cost(*request)), request_(std::move(request)) {}
 
   RequestUsage Cost() const override { return cost_; }
 
-  Status Submit(EventSink sink) override {
+  Status Submit(EventSink sink, int choice) override {
     const auto engine = engine_.lock();
     if (!engine) return Unavailable("the engine has stopped");
-    SACCADE_ASSIGN_OR_RETURN(const Engine::RequestId id,
-                             engine->Submit(std::move(request_), std::move(sink)));
-    id_ = id;
-    submitted_ = true;
+    SACCADE_ASSIGN_OR_RETURN(const Engine::RequestId id, engine->Submit(request_, std::move(sink), choice));
+    const std::lock_guard lock(mutex_);
+    ids_.push_back(id);
     return OkStatus();
   }
 
   void Cancel() override {
     const auto engine = engine_.lock();
-    if (engine && submitted_) engine->Cancel(id_);
+    if (!engine) return;
+    const std::lock_guard lock(mutex_);
+    for (const Engine::RequestId id : ids_) engine->Cancel(id);
   }
 
  private:
   const std::weak_ptr<Engine> engine_;
   const RequestUsage cost_;
-  std::shared_ptr<PreparedRequest> request_;  // until Submit
-  std::atomic<Engine::RequestId> id_{0};
-  std::atomic<bool> submitted_{false};
+  const std::shared_ptr<const PreparedRequest> request_;
+  std::mutex mutex_;
+  std::vector<Engine::RequestId> ids_;
 };
 
 class EngineBackend final : public ChatBackend {
@@ -57,7 +58,31 @@ class EngineBackend final : public ChatBackend {
     return std::shared_ptr<PreparedChat>(std::make_shared<EngineChat>(engine_, std::move(request)));
   }
 
+  Result<RequestEstimate> Estimate(const ChatInput& input) const override { return engine_->Estimate(input); }
+
   EngineStats Stats() const override { return engine_->Stats(); }
+
+  std::vector<int32_t> Tokenize(std::string_view text, bool control_tokens) const override {
+    std::vector<int32_t> tokens;
+    const auto recognise = control_tokens ? Tokenizer::AddedTokens::kAll : Tokenizer::AddedTokens::kNone;
+    engine_->checkpoint().tokenizer.Encode(text, recognise, tokens);
+    return tokens;
+  }
+
+  Result<std::vector<int32_t>> TokenizeChat(const Conversation& conversation) const override {
+    return EncodePrompt(engine_->checkpoint().tokenizer, RenderChat(conversation));
+  }
+
+  Result<std::string> Detokenize(const std::vector<int32_t>& tokens) const override {
+    const Tokenizer& tokenizer = engine_->checkpoint().tokenizer;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] >= 0 && tokens[i] < tokenizer.vocab_size()) continue;
+      return InvalidArgument("tokens[{}] is {}, the model's tokens are 0 to {}", i, tokens[i],
+                             tokenizer.vocab_size() - 1)
+          .WithParam("tokens");
+    }
+    return tokenizer.Decode(tokens, false);
+  }
 
   std::string TokenBytes(int32_t token) const override {
     return std::string(engine_->checkpoint().tokenizer.TokenBytes(token));

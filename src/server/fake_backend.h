@@ -18,7 +18,9 @@ namespace saccade::testing {
 // What a script sees of its request.
 class FakeRun {
  public:
-  explicit FakeRun(EventSink sink) : sink_(std::move(sink)) {}
+  explicit FakeRun(EventSink sink, int choice = 0) : sink_(std::move(sink)), choice_(choice) {}
+
+  int choice() const { return choice_; }
 
   void Emit(Event event) { sink_(std::move(event)); }
   void Progress(ProgressEvent::Stage stage, int64_t done, int64_t total) {
@@ -60,6 +62,7 @@ class FakeRun {
 
  private:
   const EventSink sink_;
+  const int choice_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool cancelled_ = false;
@@ -95,6 +98,31 @@ class FakeBackend final : public ChatBackend {
     stats.requests_finished = finished_;
     return stats;
   }
+  Result<RequestEstimate> Estimate(const ChatInput& input) const override {
+    SACCADE_RETURN_IF_ERROR(on_prepare ? on_prepare(input) : OkStatus());
+    RequestEstimate estimate;
+    estimate.prompt_tokens = 210;
+    estimate.image_tokens = 196;
+    estimate.max_tokens = input.options.max_tokens.value_or(100);
+    estimate.context_tokens = card_.context_tokens;
+    estimate.kv_bytes = 1 << 20;
+    estimate.picture_bytes = 1 << 21;
+    for (size_t i = 0; i < input.pictures.size(); ++i)
+      estimate.pictures.push_back({{640, 480}, {448, 448}, 196});
+    return estimate;
+  }
+  // A token per byte.
+  std::vector<int32_t> Tokenize(std::string_view text, bool control_tokens) const override {
+    std::vector<int32_t> tokens(text.begin(), text.end());
+    if (control_tokens) tokens.push_back(1000);
+    return tokens;
+  }
+  Result<std::vector<int32_t>> TokenizeChat(const Conversation& conversation) const override {
+    return std::vector<int32_t>(conversation.messages.size(), 5);
+  }
+  Result<std::string> Detokenize(const std::vector<int32_t>& tokens) const override {
+    return std::string(tokens.begin(), tokens.end());
+  }
   std::string TokenBytes(int32_t token) const override {
     return token == 7 ? "\xE4\xBD" : "tok" + std::to_string(token);
   }
@@ -117,24 +145,29 @@ class FakeBackend final : public ChatBackend {
    public:
     explicit Chat(FakeBackend& backend) : backend_(backend) {}
     RequestUsage Cost() const override { return {.prompt_tokens = 210, .image_tokens = 196}; }
-    Status Submit(EventSink sink) override {
+    Status Submit(EventSink sink, int choice) override {
       SACCADE_RETURN_IF_ERROR(backend_.on_submit ? backend_.on_submit() : OkStatus());
-      auto run = std::make_shared<FakeRun>(std::move(sink));
-      run_ = run;
+      auto run = std::make_shared<FakeRun>(std::move(sink), choice);
+      const std::lock_guard lock(mutex_);
+      runs_.push_back(run);
       backend_.Launch(std::move(run));
       return OkStatus();
     }
     void Cancel() override {
-      const auto run = run_.lock();
-      if (!run) return;
-      run->Cancel();
-      const std::lock_guard lock(backend_.mutex_);
-      ++backend_.cancels_;
+      const std::lock_guard lock(mutex_);
+      for (const auto& weak : runs_) {
+        const auto run = weak.lock();
+        if (!run) continue;
+        run->Cancel();
+        const std::lock_guard backend_lock(backend_.mutex_);
+        ++backend_.cancels_;
+      }
     }
 
    private:
     FakeBackend& backend_;
-    std::weak_ptr<FakeRun> run_;  // weak: the run holds the sink, and the sink what holds this
+    std::mutex mutex_;
+    std::vector<std::weak_ptr<FakeRun>> runs_;  // weak: a run holds the sink, and the sink what holds this
   };
 
   void Launch(std::shared_ptr<FakeRun> run) {

@@ -1,41 +1,14 @@
 #include "server/openapi.h"
 
 #include "server/chat_request.h"
+#include "server/completion_request.h"
+#include "server/openapi_schema.h"
+#include "server/token_routes.h"
 
 namespace saccade {
 namespace {
 
-using J = OrderedJson;
-
-J Ref(std::string_view name) { return {{"$ref", "#/components/schemas/" + std::string(name)}}; }
-J Integer() { return {{"type", "integer"}}; }
-J Number() { return {{"type", "number"}}; }
-J Text() { return {{"type", "string"}}; }
-J ListOf(J items) { return {{"type", "array"}, {"items", std::move(items)}}; }
-J OneOfNull(J schema) { return {{"anyOf", J::array({std::move(schema), {{"type", "null"}}})}}; }
-
-// All properties are required unless named in `optional`.
-J Object(const J& properties, const std::vector<std::string>& optional = {}) {
-  J required = J::array();
-  for (const auto& [name, schema] : properties.items()) {
-    if (std::find(optional.begin(), optional.end(), name) == optional.end()) required.push_back(name);
-  }
-  return {{"type", "object"}, {"properties", properties}, {"required", std::move(required)}};
-}
-
-J Content(std::string_view type, J schema) { return {{std::string(type), {{"schema", std::move(schema)}}}}; }
-
-J Answer(std::string_view description, std::string_view type, J schema) {
-  return {{"description", description}, {"content", Content(type, std::move(schema))}};
-}
-
-J ErrorAnswer(std::string_view description) { return Answer(description, "application/json", Ref("Error")); }
-
-J GetRoute(std::string_view summary, J ok, const J& more = J::object()) {
-  J responses = {{"200", std::move(ok)}};
-  responses.update(more);
-  return {{"get", {{"summary", summary}, {"responses", std::move(responses)}}}};
-}
+using namespace openapi;
 
 J MessageSchemas() {
   const J image = {{"type", "object"},
@@ -92,6 +65,12 @@ J CompletionSchema() {
                  {"timings_ms", TimingsSchema()}});
 }
 
+J ProgressSchema() {
+  return Object({{"stage", {{"type", "string"}, {"enum", J::array({"queued", "encoding", "prefill"})}}},
+                 {"done", Integer()},
+                 {"total", Integer()}});
+}
+
 J ChunkSchema() {
   const J choice = Object({{"index", Integer()},
                            {"delta", Object({{"role", Text()}, {"content", Text()}}, {"role", "content"})},
@@ -103,8 +82,31 @@ J ChunkSchema() {
                  {"model", Text()},
                  {"choices", ListOf(choice)},
                  {"usage", UsageSchema()},
-                 {"timings_ms", TimingsSchema()}},
-                {"usage", "timings_ms"});
+                 {"timings_ms", TimingsSchema()},
+                 {"progress", ProgressSchema()}},
+                {"usage", "timings_ms", "progress"});
+}
+
+J TextCompletionSchema(bool chunk) {
+  const J logprobs = Object({{"tokens", ListOf(Text())},
+                             {"token_logprobs", ListOf(Number())},
+                             {"top_logprobs", ListOf({{"type", "object"}})},
+                             {"text_offset", ListOf(Integer())}});
+  const J reason = {{"type", "string"}, {"enum", J::array({"stop", "length"})}};
+  const J choice = Object({{"index", Integer()},
+                           {"text", Text()},
+                           {"logprobs", OneOfNull(logprobs)},
+                           {"finish_reason", chunk ? OneOfNull(reason) : reason}});
+  return Object({{"id", Text()},
+                 {"object", {{"const", "text_completion"}}},
+                 {"created", Integer()},
+                 {"model", Text()},
+                 {"choices", ListOf(choice)},
+                 {"usage", UsageSchema()},
+                 {"timings_ms", TimingsSchema()},
+                 {"progress", ProgressSchema()}},
+                chunk ? std::vector<std::string>{"usage", "timings_ms", "progress"}
+                      : std::vector<std::string>{"progress"});
 }
 
 J ModelSchema() {
@@ -123,23 +125,43 @@ J ErrorSchema() {
         Object({{"message", Text()}, {"type", Text()}, {"param", OneOfNull(Text())}, {"code", Text()}})}});
 }
 
-J ChatRoute() {
-  J ok = Answer("the answer, whole or as a stream", "application/json", Ref("ChatCompletion"));
-  ok["content"]["text/event-stream"] = {{"schema", Ref("ChatCompletionChunk")}};
-  return {
-      {"post",
-       {{"summary", "Answer a conversation with pictures"},
-        {"requestBody", {{"required", true}, {"content", Content("application/json", Ref("ChatRequest"))}}},
-        {"responses",
-         {{"200", std::move(ok)},
-          {"400", ErrorAnswer("something in the request is wrong or not supported; param names it")},
-          {"403", ErrorAnswer("sent by a page of another site")},
-          {"404", ErrorAnswer("no such model")},
-          {"408", ErrorAnswer("the request took too long to arrive")},
-          {"413", ErrorAnswer("the body or the number of pictures is over the limit")},
-          {"429", ErrorAnswer("too many requests are waiting; try again after Retry-After seconds")},
-          {"500", ErrorAnswer("a fault of the server")},
-          {"503", ErrorAnswer("the model is loading or the server is stopping")}}}}}};
+J AnswerRoutes(std::string_view summary, std::string_view request, std::string_view whole,
+               std::string_view chunk) {
+  J ok = Answer("the answer, whole or as a stream", "application/json", Ref(whole));
+  ok["content"]["text/event-stream"] = {{"schema", Ref(chunk)}};
+  return PostRoute(
+      summary, request, std::move(ok),
+      {{"429", ErrorAnswer("too many requests are waiting; try again after Retry-After seconds")}});
+}
+
+J StopRoute() {
+  const J deleted = Object({{"id", Text()}, {"object", Text()}, {"deleted", {{"const", true}}}});
+  return {{"parameters", J::array({PathParameter("id")})},
+          {"delete",
+           {{"summary", "Stop a running answer by its id or by the x-request-id of its request"},
+            {"responses",
+             {{"200", Answer("its end is on the way", "application/json", deleted)},
+              {"404", ErrorAnswer("no such answer is running, or it is somebody else's")}}}}}};
+}
+
+J EstimateSchema() {
+  const J size = Object({{"width", Integer()}, {"height", Integer()}});
+  return Object({{"object", {{"const", "estimate"}}},
+                 {"model", Text()},
+                 {"prompt_tokens", Integer()},
+                 {"image_tokens", Integer()},
+                 {"max_completion_tokens", Integer()},
+                 {"context_tokens", Integer()},
+                 {"pictures", ListOf(Object({{"original", size}, {"resized", size}, {"tokens", Integer()}}))},
+                 {"memory_bytes", Object({{"kv_cache", Integer()}, {"pictures", Integer()}})}});
+}
+
+J TokenizeReplySchema() {
+  return Object({{"count", Integer()},
+                 {"max_model_len", Integer()},
+                 {"tokens", ListOf(Integer())},
+                 {"token_strs", ListOf(Text())}},
+                {"token_strs"});
 }
 
 J Paths() {
@@ -147,17 +169,26 @@ J Paths() {
   const J model_list = Object({{"object", {{"const", "list"}}}, {"data", ListOf(Ref("Model"))}});
   J model = GetRoute("One model", Answer("the model", "application/json", Ref("Model")),
                      {{"404", ErrorAnswer("no such model")}, {"503", ErrorAnswer("the model is loading")}});
-  model["parameters"] =
-      J::array({{{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", Text()}}});
+  model["parameters"] = J::array({PathParameter("model")});
   J example = GetRoute("A sample picture",
                        Answer("the picture", "image/*", {{"type", "string"}, {"format", "binary"}}),
                        {{"404", ErrorAnswer("no such picture")}});
-  example["parameters"] =
-      J::array({{{"name", "file"}, {"in", "path"}, {"required", true}, {"schema", Text()}}});
+  example["parameters"] = J::array({PathParameter("file")});
   const J status =
       Object({{"status", Text()}, {"running", Integer()}, {"waiting", Integer()}}, {"running", "waiting"});
   return {
-      {"/v1/chat/completions", ChatRoute()},
+      {"/v1/chat/completions", AnswerRoutes("Answer a conversation with pictures", "ChatRequest",
+                                            "ChatCompletion", "ChatCompletionChunk")},
+      {"/v1/chat/completions/{id}", StopRoute()},
+      {"/v1/completions",
+       AnswerRoutes("Go on from a text", "CompletionRequest", "TextCompletion", "TextCompletionChunk")},
+      {"/v1/completions/{id}", StopRoute()},
+      {"/v1/estimate", PostRoute("What a chat request would take, without running it", "ChatRequest",
+                                 Answer("the cost", "application/json", Ref("Estimate")))},
+      {"/tokenize", PostRoute("Token ids of a text or a conversation", "TokenizeRequest",
+                              Answer("the tokens", "application/json", TokenizeReplySchema()))},
+      {"/detokenize", PostRoute("The text of token ids", "DetokenizeRequest",
+                                Answer("the text", "application/json", Object({{"prompt", Text()}})))},
       {"/v1/models",
        GetRoute("The models of this server", Answer("the list", "application/json", model_list))},
       {"/v1/models/{model}", std::move(model)},
@@ -179,6 +210,8 @@ J Paths() {
 OrderedJson OpenApiDocument() {
   J chat_request = ChatRequestSchema();
   chat_request["properties"]["messages"]["items"] = Ref("Message");
+  J tokenize_request = TokenizeRequestSchema();
+  tokenize_request["properties"]["messages"]["items"] = Ref("Message");
   return {{"openapi", "3.1.0"},
           {"info",
            {{"title", "Saccade"},
@@ -191,6 +224,12 @@ OrderedJson OpenApiDocument() {
               {"Message", MessageSchemas()},
               {"ChatCompletion", CompletionSchema()},
               {"ChatCompletionChunk", ChunkSchema()},
+              {"CompletionRequest", CompletionRequestSchema()},
+              {"TextCompletion", TextCompletionSchema(false)},
+              {"TextCompletionChunk", TextCompletionSchema(true)},
+              {"TokenizeRequest", std::move(tokenize_request)},
+              {"DetokenizeRequest", DetokenizeRequestSchema()},
+              {"Estimate", EstimateSchema()},
               {"Model", ModelSchema()},
               {"Error", ErrorSchema()}}}}}};
 }

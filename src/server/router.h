@@ -22,6 +22,7 @@ struct Route {
   // return within a millisecond.
   bool on_worker = false;
   size_t max_body_bytes = 0;  // 0: the request has no use for a body; a small one is read and ignored
+  bool needs_model = false;   // refused from its header alone while no model is there
 };
 
 // Built once, then read-only and thread-safe.

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/api_routes.h"
 #include "server/assets.h"
+#include "server/token_routes.h"
 
 namespace saccade {
 namespace {
@@ -41,14 +42,16 @@ class Server::Impl {
       : api_({.max_body_bytes = options.max_body_bytes,
               .max_pictures = options.max_pictures,
               .heartbeat = options.heartbeat},
-             metrics_),
+             slot_, metrics_),
+        token_options_{options.max_body_bytes, options.max_pictures},
         assets_(EmbeddedFiles()) {}
 
   Status Start(HttpServerOptions options) {
     Router router;
     api_.AddTo(router);
+    AddTokenRoutes(router, slot_, token_options_);
     assets_.AddRoutes(router);
-    metrics_.WatchBackend([this] { return api_.Stats(); });
+    metrics_.WatchBackend([this] { return slot_.Stats(); });
     SACCADE_ASSIGN_OR_RETURN(http_, HttpServer::Start(
                                         std::move(options), std::move(router),
                                         [this](const HttpRequest& request, const Route& route) {
@@ -63,16 +66,18 @@ class Server::Impl {
   }
 
   void Drain(std::chrono::milliseconds timeout) {
-    api_.SetDraining();
+    slot_.SetDraining();
     http_->Drain(timeout);
   }
 
-  ApiRoutes& api() { return api_; }
+  BackendSlot& slot() { return slot_; }
   HttpServer& http() { return *http_; }
 
  private:
   ServerMetrics metrics_;
+  BackendSlot slot_;
   ApiRoutes api_;
+  const TokenRouteOptions token_options_;
   Assets assets_;
   std::unique_ptr<HttpServer> http_;  // last: its threads use all of the above
 };
@@ -87,8 +92,8 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 }
 
 int Server::port() const { return impl_->http().port(); }
-void Server::SetBackend(std::shared_ptr<ChatBackend> backend) { impl_->api().SetBackend(std::move(backend)); }
-void Server::SetNotReady(Status reason) { impl_->api().SetNotReady(std::move(reason)); }
+void Server::SetBackend(std::shared_ptr<ChatBackend> backend) { impl_->slot().Set(std::move(backend)); }
+void Server::SetNotReady(Status reason) { impl_->slot().SetNotReady(std::move(reason)); }
 void Server::Drain(std::chrono::milliseconds timeout) { impl_->Drain(timeout); }
 void Server::AbortDrain() { impl_->http().AbortDrain(); }
 

@@ -1,0 +1,294 @@
+#include "server/answer_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "server/chat_request.h"
+#include "server/error_reply.h"
+#include "server/sse.h"
+
+namespace saccade {
+namespace {
+
+HttpResponse JsonReply(std::string body) {
+  HttpResponse response;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  return response;
+}
+
+double Seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Choices run side by side: what the client waited for is the longest.
+RequestTimings Longest(RequestTimings a, const RequestTimings& b) {
+  for (double RequestTimings::*member :
+       {&RequestTimings::decode_image, &RequestTimings::resize, &RequestTimings::queue,
+        &RequestTimings::vision, &RequestTimings::prefill, &RequestTimings::decode,
+        &RequestTimings::first_token}) {
+    a.*member = std::max(a.*member, b.*member);
+  }
+  return a;
+}
+
+}  // namespace
+
+AnswerSession::AnswerSession(std::shared_ptr<Exchange> exchange, AnswerRequest request,
+                             const Services& services, const AnswerSessionOptions& options)
+    : exchange_(std::move(exchange)),
+      backend_(services.backend),
+      running_(services.running),
+      metrics_(services.metrics),
+      options_(options),
+      request_(std::move(request)),
+      format_(*request_.format),
+      exchange_id_(exchange_->request().id),
+      choices_(request_.prompts.size() * static_cast<size_t>(request_.choices)) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  head_.id = std::string(format_.id_prefix()) + RequestIdFrom("");
+  head_.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  head_.model = services.backend->model().id;
+}
+
+void AnswerSession::Start(std::shared_ptr<Exchange> exchange, AnswerRequest request, const Services& services,
+                          const AnswerSessionOptions& options) {
+  const auto session = std::make_shared<AnswerSession>(exchange, std::move(request), services, options);
+  const Status status = session->Submit(*services.backend);
+  if (!status.ok()) {
+    exchange->Post([session, status] { session->Fail(status); });
+    return;
+  }
+  exchange->Post([session] { session->Open(); });
+  // Weak, because the session owns the exchange that holds this.
+  exchange->OnGone([weak = std::weak_ptr(session)](GoneReason reason) {
+    if (const auto self = weak.lock()) self->Stop(reason);
+  });
+}
+
+Status AnswerSession::Submit(ChatBackend& backend) {
+  for (const ChatInput& prompt : request_.prompts) {
+    if (exchange_->gone()) return Cancelled("the client went away");
+    auto prepared = backend.Prepare(prompt);
+    if (!prepared.ok()) return WithRequestPath(std::move(prepared).status(), request_.picture_paths);
+    prepared_.push_back(std::move(*prepared));
+  }
+  request_.prompts.clear();  // the pictures live on in what was prepared
+  if (exchange_->gone()) return Cancelled("the client went away");
+  const auto self = shared_from_this();
+  for (size_t index = 0; index < choices_.size(); ++index) {
+    const size_t prompt = index / static_cast<size_t>(request_.choices);
+    const auto choice = static_cast<int>(index) % request_.choices;
+    SACCADE_RETURN_IF_ERROR(prepared_[prompt]->Submit(
+        [self, index](Event event) {
+          self->exchange_->Post(
+              [self, index, event = std::move(event)]() mutable { self->OnEvent(index, std::move(event)); });
+        },
+        choice));
+  }
+  return OkStatus();
+}
+
+void AnswerSession::Stop(GoneReason reason) {
+  if (reason == GoneReason::kServerStopping) server_stopping_ = true;
+  for (const auto& prepared : prepared_) prepared->Cancel();
+}
+
+void AnswerSession::Open() {
+  open_ = true;
+  const auto stop = [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->Stop(GoneReason::kClientGone);
+  };
+  running_->Add(head_.id, this, {request_.user, stop});
+  running_->Add(exchange_id_, this, {request_.user, stop});
+  if (request_.stream) BeginStream();
+  for (auto& [index, event] : std::exchange(early_, {})) Handle(index, event);
+}
+
+// Refused. Choices that were queued already are taken back; nothing of them has been sent.
+void AnswerSession::Fail(const Status& status) {
+  if (ended_) return;
+  ended_ = true;
+  for (const auto& prepared : prepared_) prepared->Cancel();
+  metrics_.CountRefused(StatusCodeName(status.code()));
+  exchange_->Send(ErrorReply(status));
+}
+
+void AnswerSession::OnEvent(size_t index, Event event) {
+  if (open_) return Handle(index, event);
+  early_.emplace_back(index, std::move(event));
+}
+
+void AnswerSession::Handle(size_t index, const Event& event) {
+  if (ended_) return;
+  if (const auto* progress = std::get_if<ProgressEvent>(&event)) {
+    OnProgress(*progress);
+  } else if (const auto* piece = std::get_if<TextEvent>(&event)) {
+    OnText(index, *piece);
+  } else if (const auto* finished = std::get_if<FinishedEvent>(&event)) {
+    OnFinished(index, *finished);
+  } else {
+    OnFailed(std::get<FailedEvent>(event).status);
+  }
+}
+
+void AnswerSession::BeginStream() {
+  if (stream_begun_ || ended_) return;
+  stream_begun_ = true;
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers.emplace_back("cache-control", "no-cache");
+  head.headers.emplace_back("x-accel-buffering", "no");  // nginx then passes every event on at once
+  exchange_->StartStream(std::move(head), {kSsePing, options_.heartbeat});
+}
+
+// Of whichever choice is furthest from its first token; after that progress is of no interest.
+void AnswerSession::OnProgress(const ProgressEvent& progress) {
+  if (!request_.stream || first_text_seen_) return;
+  std::string text = ProgressText(progress);
+  if (text == last_progress_) return;
+  if (request_.include_progress) {
+    exchange_->Write(
+        SseData(ChunkJson(format_, head_, OrderedJson::array(), {{"progress", ProgressJson(progress)}})));
+  } else {
+    exchange_->Write(SseComment(text));
+  }
+  last_progress_ = std::move(text);
+}
+
+OrderedJson AnswerSession::Logprobs(Choice& choice, const std::vector<TokenLogprob>& logprobs) const {
+  const auto backend = backend_.lock();
+  const TokenBytesFunction bytes = [&](int32_t token) {
+    return backend ? backend->TokenBytes(token) : std::string();
+  };
+  return format_.Logprobs({logprobs, bytes, choice.characters});
+}
+
+void AnswerSession::OnText(size_t index, const TextEvent& piece) {
+  Choice& choice = choices_[index];
+  // The backend sends whole characters; should it ever not, none is torn here either.
+  choice.partial += piece.text;
+  std::string text;
+  DrainUtf8(choice.partial, text);
+  const bool reports = request_.logprobs && !piece.logprobs.empty();
+  if (text.empty() && !reports) return;
+  CountText(choice);
+  if (request_.stream) {
+    WriteText(index, text, reports ? Logprobs(choice, piece.logprobs) : OrderedJson());
+    return;
+  }
+  choice.text += text;
+  if (reports) choice.logprobs.insert(choice.logprobs.end(), piece.logprobs.begin(), piece.logprobs.end());
+}
+
+void AnswerSession::WriteText(size_t index, const std::string& text, OrderedJson logprobs) {
+  Choice& choice = choices_[index];
+  const bool first = !std::exchange(choice.text_sent, true);
+  exchange_->Write(SseData(ChunkJson(
+      format_, head_,
+      OrderedJson::array({format_.TextChoice(static_cast<int>(index), text, first, std::move(logprobs))}))));
+}
+
+void AnswerSession::OnFinished(size_t index, const FinishedEvent& finished) {
+  if (finished.reason == FinishReason::kCancelled) {
+    OnFailed(server_stopping_ ? Unavailable("the server is stopping")
+                              : Cancelled("the request was cancelled"));
+    return;
+  }
+  Choice& choice = choices_[index];
+  choice.finished = finished;
+  const std::string rest = choice.partial.empty() ? "" : ReplaceInvalidUtf8(choice.partial);
+  if (request_.stream) {
+    if (!rest.empty()) WriteText(index, rest, nullptr);
+    const OrderedJson last = format_.LastChoice(static_cast<int>(index), !choice.text_sent, finished.reason);
+    exchange_->Write(SseData(ChunkJson(format_, head_, OrderedJson::array({last}),
+                                       {{"timings_ms", TimingsJson(finished.timings)}})));
+  } else {
+    choice.text += rest;
+  }
+  const bool all = std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.finished; });
+  if (!all) return;
+  CountFinished();
+  request_.stream ? EndStream() : SendWhole();
+}
+
+void AnswerSession::SendWhole() {
+  OrderedJson entries = OrderedJson::array();
+  RequestTimings timings;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    Choice& choice = choices_[i];
+    OrderedJson logprobs = request_.logprobs ? Logprobs(choice, choice.logprobs) : OrderedJson();
+    entries.push_back(
+        format_.WholeChoice(static_cast<int>(i), choice.text, std::move(logprobs), choice.finished->reason));
+    timings = Longest(timings, choice.finished->timings);
+  }
+  End();
+  exchange_->Send(JsonReply(WholeJson(format_, head_, std::move(entries), TotalUsage(), timings)));
+}
+
+void AnswerSession::EndStream() {
+  std::string last;
+  if (request_.include_usage) {
+    last += SseData(ChunkJson(format_, head_, OrderedJson::array(), {{"usage", UsageJson(TotalUsage())}}));
+  }
+  last += kSseDone;
+  End();
+  exchange_->Write(std::move(last));
+  exchange_->EndStream();
+}
+
+void AnswerSession::OnFailed(const Status& status) {
+  for (const auto& prepared : prepared_) prepared->Cancel();  // the other choices
+  End();
+  if (status.code() != StatusCode::kCancelled) metrics_.CountRefused(StatusCodeName(status.code()));
+  exchange_->Annotate("error", std::string(StatusCodeName(status.code())));
+  if (!stream_begun_) {
+    exchange_->Send(ErrorReply(status));
+    return;
+  }
+  exchange_->Write(SseData(ErrorBody(status)));
+  exchange_->EndStream();
+}
+
+void AnswerSession::End() {
+  ended_ = true;
+  running_->Remove(head_.id, this);
+  running_->Remove(exchange_id_, this);
+}
+
+// A prompt counts once, however many answers it gets.
+RequestUsage AnswerSession::TotalUsage() const {
+  RequestUsage total;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const RequestUsage& usage = choices_[i].finished->usage;
+    total.completion_tokens += usage.completion_tokens;
+    if (i % static_cast<size_t>(request_.choices) != 0) continue;
+    total.prompt_tokens += usage.prompt_tokens;
+    total.image_tokens += usage.image_tokens;
+    total.cached_tokens += usage.cached_tokens;
+  }
+  return total;
+}
+
+void AnswerSession::CountText(Choice& choice) {
+  const auto now = Clock::now();
+  if (choice.last_text) {
+    metrics_.token_gap_seconds.Observe(Seconds(now - *choice.last_text));
+  } else if (!std::exchange(first_text_seen_, true)) {
+    metrics_.first_token_seconds.Observe(Seconds(now - started_));
+    exchange_->Annotate("first_token_ms", fmt::format("{:.1f}", Seconds(now - started_) * 1000));
+  }
+  choice.last_text = now;
+}
+
+void AnswerSession::CountFinished() {
+  const RequestUsage usage = TotalUsage();
+  exchange_->Annotate("finish", std::string(FinishReasonName(choices_.front().finished->reason)));
+  exchange_->Annotate("prompt_tokens", fmt::format("{}", usage.prompt_tokens));
+  exchange_->Annotate("image_tokens", fmt::format("{}", usage.image_tokens));
+  exchange_->Annotate("completion_tokens", fmt::format("{}", usage.completion_tokens));
+}
+
+}  // namespace saccade

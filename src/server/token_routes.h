@@ -1,0 +1,22 @@
+// Routes that answer without computing anything: tokens of texts, texts of tokens, the cost of a request.
+#pragma once
+
+#include <cstddef>
+
+#include "server/backend_slot.h"
+#include "server/router.h"
+#include "server/schema.h"
+
+namespace saccade {
+
+// POST /tokenize, /detokenize and /v1/estimate. `slot` outlives the router.
+struct TokenRouteOptions {
+  size_t max_body_bytes = size_t{64} << 20;
+  size_t max_pictures = 64;
+};
+void AddTokenRoutes(Router& router, BackendSlot& slot, const TokenRouteOptions& options);
+
+OrderedJson TokenizeRequestSchema();
+OrderedJson DetokenizeRequestSchema();
+
+}  // namespace saccade

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import pytest
 
@@ -30,15 +31,17 @@ class Server:
     """saccade serve on a free port; the address comes from the line it prints."""
 
     def __init__(self, *arguments, env=None):
+        # A file, not a pipe: nobody reads the log, and a full pipe would stop the server.
+        self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *map(str, arguments)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+                                        stderr=self.log, text=True, env={**os.environ, **(env or {})})
         self.url = None
         for line in self.process.stdout:
             found = re.search(r"http://127\.0\.0\.1:\d+", line)
             if found:
                 self.url = found.group(0)
                 break
-        assert self.url, self.process.stderr.read()
+        assert self.url, self.log_text()
 
     def stop(self):
         self.process.terminate()
@@ -47,7 +50,11 @@ class Server:
         finally:
             self.process.kill()
             self.process.stdout.close()
-            self.process.stderr.close()
+            self.log.close()
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 // Relative to the page, so that the page also works behind a path prefix.
 const url = (path) => new URL(path, document.baseURI);
 
-// What went wrong, as the page explains it: `kind` is network, broken, input, tooLarge, busy, starting or server.
+// What went wrong, as the page explains it: `kind` is network, broken, input, tooLarge, busy, starting, key or server.
 export class ApiError extends Error {
   constructor(kind, message = '', retryAfter = null) {
     super(message);
@@ -16,6 +16,7 @@ function kindOf(status) {
   if (status === 413) return 'tooLarge';
   if (status === 429) return 'busy';
   if (status === 503) return 'starting';
+  if (status === 401 || status === 403) return 'key';
   return status >= 500 ? 'server' : 'input';
 }
 
@@ -39,9 +40,24 @@ export async function readiness() {
   }
 }
 
-export async function modelName() {
-  const response = await fetch(url('v1/models'), {cache: 'no-store'});
-  return (await response.json()).data?.[0]?.id ?? '';
+const authorization = (key) => (key ? {authorization: `Bearer ${key}`} : {});
+
+// One request whose failure is an ApiError; the AbortError of a signal goes through.
+export async function send(path, {key = '', headers = {}, ...options} = {}) {
+  let response;
+  try {
+    response = await fetch(url(path), {cache: 'no-store', ...options, headers: {...authorization(key), ...headers}});
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError('network');
+  }
+  if (!response.ok) throw await errorFrom(response);
+  return response;
+}
+
+// {id, context_tokens, min_pixels, max_pixels}
+export async function modelCard(key) {
+  return (await (await send('v1/models', {key})).json()).data?.[0] ?? {id: ''};
 }
 
 // [{url, name, questions: {en: [...], zh: [...]}}]; empty when the server has none.
@@ -104,21 +120,14 @@ export function parseProgress(comment) {
 
 // Asks and streams. `on` has progress(stage), text(delta) and done({reason, usage, timings}). Rejects with an
 // ApiError, or with the AbortError of `signal`.
-export async function ask(messages, on, signal) {
-  let response;
-  const body = {model: 'default', messages, stream: true, stream_options: {include_usage: true}};
-  try {
-    response = await fetch(url('v1/chat/completions'), {
-      method: 'POST',
-      headers: {'content-type': 'application/json'},
-      body: JSON.stringify(body),
-      signal,
-    });
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
-    throw new ApiError('network');
-  }
-  if (!response.ok) throw await errorFrom(response);
+export async function ask(fields, on, {signal, key}) {
+  const response = await send('v1/chat/completions', {
+    method: 'POST',
+    headers: {'content-type': 'application/json'},
+    body: JSON.stringify({model: 'default', stream: true, stream_options: {include_usage: true}, ...fields}),
+    signal,
+    key,
+  });
   await readAnswer(response.body.getReader(), on);
 }
 

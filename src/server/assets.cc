@@ -47,7 +47,7 @@ void Serve(Exchange& exchange, std::string_view bytes, std::string_view etag, st
     response.headers.emplace_back("content-security-policy", kContentSecurityPolicy);
     response.headers.emplace_back("cross-origin-opener-policy", "same-origin");
     response.headers.emplace_back("x-frame-options", "DENY");
-    response.headers.emplace_back("permissions-policy", "camera=(), microphone=(), geolocation=()");
+    response.headers.emplace_back("permissions-policy", "camera=(self), microphone=(), geolocation=()");
   }
   if (Matches(exchange.request().Header("if-none-match"), etag)) {
     response.status = 304;

@@ -47,10 +47,13 @@ TEST_F(AssetsTest, ThePageLoadsWithinItsBudgetAndPolicy) {
               AllOf(Not(HasSubstr("@ASSETS@")), Not(HasSubstr("<script>")), Not(HasSubstr("style=")),
                     Not(HasSubstr("=\"/"))));  // relative addresses only: a path prefix may come first
   size_t total = page.body.size();
-  for (const char* name : {"app.js", "api.js", "boxes.js", "conversation.js", "i18n.js", "pictures.js",
-                           "text.js", "style.css", "icon.svg"}) {
+  for (const EmbeddedFile& file : EmbeddedFiles()) {
+    if (!file.name.starts_with("web/") || file.name == "web/index.html") continue;
+    const std::string name(file.name.substr(4));
     const ClientReply asset = client_->Get("/assets/" + assets_->hash() + "/" + name);
     EXPECT_EQ(asset.status, 200) << name;
+    EXPECT_THAT(page.body, HasSubstr("/" + name + "\""))
+        << "loaded at once, not after the script that needs it";
     EXPECT_THAT(asset.Header("cache-control"), HasSubstr("immutable"));
     EXPECT_EQ(asset.Header("x-content-type-options"), "nosniff");
     total += asset.body.size();

@@ -34,12 +34,12 @@ class Identity : public ::testing::TestWithParam<Case> {
     return StartModel(GetParam().model, options, GetParam().weights, GetParam().kv);
   }
   // Every conversation, `copies` times at once.
-  static Answers Ask(Engine& engine, int copies) {
+  static Answers Ask(Engine& engine, int copies, int max_tokens = 40) {
     std::vector<std::shared_ptr<PreparedRequest>> requests;
     for (int copy = 0; copy < copies; ++copy) {
       for (const char* name : {"text_only", "one_image", "wide_image", "two_images", "two_turns"}) {
         ChatInput input = GoldenChat("tiny-dense", name);
-        input.options.max_tokens = 40;
+        input.options.max_tokens = max_tokens;
         input.options.ignore_eos = true;
         requests.push_back(engine.Prepare(input).value());
       }
@@ -59,17 +59,18 @@ class Identity : public ::testing::TestWithParam<Case> {
     return answers;
   }
   // Each on its own, nothing reused.
-  const Answers& Alone() {
+  const Answers& Alone(int max_tokens) {
     if (alone_.empty()) {
       EngineOptions options;
       options.prefix_cache = false;
       options.image_cache_bytes = 0;
-      alone_ = Ask(*Start(options), 1);
+      alone_ = Ask(*Start(options), 1, max_tokens);
     }
     return alone_;
   }
-  void ExpectSame(const Answers& answers) {
-    for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], Alone()[i % Alone().size()]) << i;
+  void ExpectSame(const Answers& answers, int max_tokens = 40) {
+    const Answers& alone = Alone(max_tokens);
+    for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], alone[i % alone.size()]) << i;
   }
 
  private:
@@ -86,13 +87,14 @@ TEST_P(Identity, InABatchAndAfterCacheHits) {
 }
 
 TEST_P(Identity, AfterPreemption) {
+  constexpr int kLong = 100;  // more than the page that admission leaves for an answer
   EngineOptions options;
   options.max_running = 16;
   options.kv_cache_tokens = 640;
   for (bool cached : {false, true}) {
     options.prefix_cache = cached;
     const auto engine = Start(options);
-    ExpectSame(Ask(*engine, 3));
+    ExpectSame(Ask(*engine, 3, kLong), kLong);
     while (engine->Stats().kv_pages_used != 0) std::this_thread::yield();
     if (!cached) {
       EXPECT_GT(engine->Stats().preemptions, 0);

@@ -35,8 +35,8 @@ const store = await Store.open();
 const conversation = new Conversation({
   log, overlay: $('overlay'), pictures, settings, store, follow, changed: refresh,
   announce(turn) {
-    const text = turn.state === 'done' ? turn.text : '';
-    $('announcer').textContent = text ? t('answerDone', {text: text.slice(0, SPOKEN_CHARACTERS)}) : '';
+    $('announcer').textContent = turn.state === 'done' ?
+      t('answerDone', {text: turn.text.slice(0, SPOKEN_CHARACTERS)}) : turn.errorText();
   },
   lost: () => server.watch(),
 });

@@ -228,6 +228,11 @@ export class Turn {
     if (retryIn) this.countDown(retryIn, wait, buttons);
   }
 
+  // Empty unless it failed.
+  errorText() {
+    return this.state === 'failed' ? [t(ERROR_TEXTS[this.error.kind] ?? 'errServer'), this.error.detail].join(' ').trim() : '';
+  }
+
   countDown(seconds, wait, buttons) {
     let left = seconds;
     const end = () => clearInterval(this.timer);

@@ -28,12 +28,12 @@ def ask(*arguments, **keywords):
 
 
 class Server:
-    """saccade serve on a free port; the address comes from the line it prints."""
+    """saccade serve on a free port unless one is given; the address comes from the line it prints."""
 
-    def __init__(self, *arguments, env=None):
+    def __init__(self, *arguments, env=None, port=0):
         # A file, not a pipe: nobody reads the log, and a full pipe would stop the server.
         self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *map(str, arguments)], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([BINARY, "serve", "--port", str(port), *map(str, arguments)], stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, env={**os.environ, **(env or {})})
         self.url = None
         for line in self.process.stdout:
@@ -62,3 +62,7 @@ def server():
     running = Server()
     yield running
     assert running.stop() == 0
+
+
+# Fixtures for the tests of the page.
+from page_driver import browser, open_page, page, relay  # noqa: E402,F401  pylint: disable=wrong-import-position

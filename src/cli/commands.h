@@ -14,6 +14,7 @@ using Command = std::function<int()>;
 
 void AddAskCommand(CLI::App& program, Command& chosen);
 void AddBenchCommand(CLI::App& program, Command& chosen);
+void AddKeyCommand(CLI::App& program, Command& chosen);
 void AddInfoCommand(CLI::App& program, Command& chosen);
 void AddTraceCommand(CLI::App& program, Command& chosen);
 void AddQuantizeCommand(CLI::App& program, Command& chosen);

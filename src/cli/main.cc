@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   saccade::AddAskCommand(program, chosen);
   saccade::AddBenchCommand(program, chosen);
   saccade::AddInfoCommand(program, chosen);
+  saccade::AddKeyCommand(program, chosen);
   saccade::AddQuantizeCommand(program, chosen);
   saccade::AddTraceCommand(program, chosen);
   try {

@@ -1,10 +1,12 @@
 // saccade serve: the HTTP server with the page and the OpenAI API.
 #include <poll.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <thread>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
@@ -21,6 +23,7 @@ struct ServeOptions {
   int64_t image_cache_mb = 256;
   bool no_prefix_cache = false;
   int drain_seconds = 30;
+  std::string log_format = "auto", log_level = "info";
 };
 
 // The address to type: 0.0.0.0 and :: are where the server listens, not where a browser can go.
@@ -105,6 +108,35 @@ Status Serve(const ServeOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// Who may connect, and what is written down about it.
+void AddAccessOptions(CLI::App& command, ServeOptions& options) {
+  command.add_option("--api-keys", options.server.api_keys_file,
+                     "File of API keys, see `saccade key`; requests without one of them get 401. Read again "
+                     "when it changes");
+  command.add_flag("--insecure-bind", options.server.insecure_bind,
+                   "Listen where other machines can connect even without API keys");
+  command
+      .add_option("--log-format", options.log_format, "Log lines as text or json; auto: text on a terminal")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
+  command.add_option("--log-level", options.log_level, "Least level of what is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+}
+
+Status ApplyLogOptions(const ServeOptions& options) {
+  const bool json =
+      options.log_format == "json" || (options.log_format == "auto" && isatty(STDERR_FILENO) == 0);
+  SetLogFormat(json ? LogFormat::kJson : LogFormat::kText);
+  SACCADE_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(options.log_level));
+  SetLogLevel(level);
+  return OkStatus();
+}
+
+}  // namespace
+
 void AddServeCommand(CLI::App& program, Command& chosen) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = program.add_subcommand("serve", "Serve the web page and the OpenAI-compatible API");
@@ -114,6 +146,7 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
   command->add_option("--port", http.port, "Port to listen on; 0 takes a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  AddAccessOptions(*command, *options);
   command->add_option("--max-running", options->max_running, "Answers that are generated together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -135,7 +168,8 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
   command->callback([options, &chosen] {
     chosen = [options] {
       CatchInterrupts();
-      return Report(Serve(*options));
+      const Status logs = ApplyLogOptions(*options);
+      return Report(logs.ok() ? Serve(*options) : logs);
     };
   });
 }

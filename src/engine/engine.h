@@ -5,6 +5,7 @@
 // tokens and a slice of vision work, so that no picture stops running answers.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +44,10 @@ struct EngineStats {
   int64_t prompt_tokens = 0, completion_tokens = 0, image_tokens = 0;
   int64_t pictures_encoded = 0;  // went through the tower
   int64_t image_cache_bytes = 0, image_cache_hits = 0;
+  // Text steps by the number of sequences in them: up to 1, 2, 4, ... 64, and more; and the sum of these
+  // numbers.
+  std::array<int64_t, 8> steps_by_width{};
+  int64_t step_sequences = 0;
 };
 
 // Thread-safe: every public member may be called from any thread.

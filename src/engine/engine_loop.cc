@@ -1,6 +1,7 @@
 #include "engine/engine_loop.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 
@@ -209,6 +210,10 @@ void EngineLoop::RunBatch(Batch& batch) {
   const Status status =
       checkpoint_.model->text().Forward(context_, pages_->view(), input, scratch_, logits_.data());
   const double ms = MillisecondsSince(start);
+  const auto width = static_cast<uint64_t>(batch.sequences.size());
+  const size_t bucket = std::bit_width(width - 1);  // the first of 1, 2, 4, ... that is not smaller
+  ++totals_.steps_by_width[std::min(bucket, totals_.steps_by_width.size() - 1)];
+  totals_.step_sequences += static_cast<int64_t>(width);
   for (auto& [sequence, stage] : batch.members) {
     sequence->AddTime(stage, ms);
     if (!status.ok()) sequence->Fail(status);

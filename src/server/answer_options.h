@@ -20,6 +20,7 @@ struct AnswerOptions {
   bool stream = false;            // server-sent events
   bool include_usage = false;     // a last chunk of a stream with the token counts
   bool include_progress = false;  // chunks of a stream that say what is going on
+  bool batch = false;             // of the batch class: behind everything interactive
   GenerationOptions generation;
 };
 

@@ -1,7 +1,5 @@
 #include "server/answer_session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -216,16 +214,14 @@ void AnswerSession::OnFinished(size_t index, const FinishedEvent& finished) {
 
 void AnswerSession::SendWhole() {
   OrderedJson entries = OrderedJson::array();
-  RequestTimings timings;
   for (size_t i = 0; i < choices_.size(); ++i) {
     Choice& choice = choices_[i];
     OrderedJson logprobs = request_.logprobs ? Logprobs(choice, choice.logprobs) : OrderedJson();
     entries.push_back(
         format_.WholeChoice(static_cast<int>(i), choice.text, std::move(logprobs), choice.finished->reason));
-    timings = Longest(timings, choice.finished->timings);
   }
   End();
-  exchange_->Send(JsonReply(WholeJson(format_, head_, std::move(entries), TotalUsage(), timings)));
+  exchange_->Send(JsonReply(WholeJson(format_, head_, std::move(entries), TotalUsage(), LongestTimings())));
 }
 
 void AnswerSession::EndStream() {
@@ -272,13 +268,19 @@ RequestUsage AnswerSession::TotalUsage() const {
   return total;
 }
 
+RequestTimings AnswerSession::LongestTimings() const {
+  RequestTimings timings;
+  for (const Choice& choice : choices_) timings = Longest(timings, choice.finished->timings);
+  return timings;
+}
+
 void AnswerSession::CountText(Choice& choice) {
   const auto now = Clock::now();
   if (choice.last_text) {
     metrics_.token_gap_seconds.Observe(Seconds(now - *choice.last_text));
   } else if (!std::exchange(first_text_seen_, true)) {
     metrics_.first_token_seconds.Observe(Seconds(now - started_));
-    exchange_->Annotate("first_token_ms", fmt::format("{:.1f}", Seconds(now - started_) * 1000));
+    exchange_->Annotate("first_token_ms", Seconds(now - started_) * 1000);
   }
   choice.last_text = now;
 }
@@ -286,9 +288,21 @@ void AnswerSession::CountText(Choice& choice) {
 void AnswerSession::CountFinished() {
   const RequestUsage usage = TotalUsage();
   exchange_->Annotate("finish", std::string(FinishReasonName(choices_.front().finished->reason)));
-  exchange_->Annotate("prompt_tokens", fmt::format("{}", usage.prompt_tokens));
-  exchange_->Annotate("image_tokens", fmt::format("{}", usage.image_tokens));
-  exchange_->Annotate("completion_tokens", fmt::format("{}", usage.completion_tokens));
+  exchange_->Annotate("prompt_tokens", usage.prompt_tokens);
+  exchange_->Annotate("image_tokens", usage.image_tokens);
+  exchange_->Annotate("cached_tokens", usage.cached_tokens);
+  exchange_->Annotate("completion_tokens", usage.completion_tokens);
+  const RequestTimings timings = LongestTimings();
+  exchange_->Annotate("prepare_ms", timings.decode_image + timings.resize);
+  exchange_->Annotate("queue_ms", timings.queue);
+  exchange_->Annotate("vision_ms", timings.vision);
+  exchange_->Annotate("prefill_ms", timings.prefill);
+  exchange_->Annotate("decode_ms", timings.decode);
+  metrics_.queue_seconds.Observe(timings.queue / 1000);
+  if (usage.image_tokens > 0) {
+    metrics_.picture_seconds.Observe((timings.decode_image + timings.resize) / 1000);
+    metrics_.vision_seconds.Observe(timings.vision / 1000);
+  }
 }
 
 }  // namespace saccade

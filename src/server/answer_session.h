@@ -25,6 +25,7 @@ struct AnswerRequest {
   std::vector<std::string> picture_paths;  // where the pictures of the only prompt stand in the request
   bool stream = false, include_usage = false, include_progress = false, logprobs = false;
   int choices = 1;
+  bool batch = false;
   std::string user;
 };
 
@@ -83,6 +84,7 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   void EndStream();
   void End();
   RequestUsage TotalUsage() const;
+  RequestTimings LongestTimings() const;
   void CountText(Choice& choice);
   void CountFinished();
 

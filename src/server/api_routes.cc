@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/sha256.h"
 #include "server/chat_request.h"
 #include "server/completion_request.h"
 #include "server/error_reply.h"
@@ -22,13 +21,6 @@ OrderedJson ModelJson(const ModelCard& model) {
           {"max_pixels", model.pixel_limits.max_pixels}};
 }
 
-// Who shares a turn in the queue: the holder of an API key, else everybody at one address. The key itself
-// goes no further.
-std::string UserOf(const HttpRequest& request) {
-  const std::string_view key = request.Header("authorization");
-  return key.empty() ? "address " + request.peer : "key " + ToHex(Sha256Of(key));
-}
-
 AnswerRequest MakeAnswerRequest(const AnswerFormat& format, const AnswerOptions& options) {
   AnswerRequest request;
   request.format = &format;
@@ -36,6 +28,7 @@ AnswerRequest MakeAnswerRequest(const AnswerFormat& format, const AnswerOptions&
   request.include_usage = options.include_usage;
   request.include_progress = options.include_progress;
   request.choices = options.choices;
+  request.batch = options.batch;
   return request;
 }
 
@@ -53,15 +46,18 @@ void ApiRoutes::AddTo(Router& router) {
   add_answers("/v1/completions", "text_completion.deleted", &ApiRoutes::ParseCompletion);
   router.Add({"GET", "/v1/models", [this](auto exchange) { ListModels(*exchange); }});
   router.Add({"GET", "/v1/models/{model}", [this](auto exchange) { ShowModel(*exchange); }});
-  router.Add({"GET", "/healthz", [](auto exchange) { exchange->Send(JsonReply({{"status", "alive"}})); }});
-  router.Add({"GET", "/readyz", [this](auto exchange) { ReportReady(*exchange); }});
+  router.AddOpen({"GET", "/healthz", [](auto exchange) {
+                    exchange->Send(JsonReply({{"status", "alive"}}));
+                  }});
+  router.AddOpen({"GET", "/readyz", [this](auto exchange) { ReportReady(*exchange); }});
   router.Add({"GET", "/metrics", [this](auto exchange) {
                 HttpResponse response;
                 response.content_type = "text/plain; version=0.0.4; charset=utf-8";
                 response.body = metrics_.Text();
                 exchange->Send(std::move(response));
               }});
-  router.Add({"GET", "/openapi.json", [](auto exchange) { exchange->Send(JsonReply(OpenApiDocument())); }});
+  router.AddOpen(
+      {"GET", "/openapi.json", [](auto exchange) { exchange->Send(JsonReply(OpenApiDocument())); }});
 }
 
 std::optional<HttpResponse> ApiRoutes::Gate(const HttpRequest& /*request*/, const Route& route) const {
@@ -85,8 +81,13 @@ void ApiRoutes::Answer(std::shared_ptr<Exchange> exchange, Parse parse) {
     exchange->Send(ErrorReply(request.status()));
     return;
   }
-  request->user = UserOf(exchange->request());
-  for (ChatInput& prompt : request->prompts) prompt.user = request->user;
+  const Caller& caller = exchange->request().caller;
+  request->user = caller.user;
+  for (ChatInput& prompt : request->prompts) {
+    prompt.user = caller.user;
+    prompt.cache_scope = caller.cache_scope;
+    if (caller.batch || request->batch) prompt.priority = Priority::kBatch;
+  }
   AnswerSession::Start(std::move(exchange), std::move(*request), {backend, running_, metrics_},
                        {.heartbeat = options_.heartbeat});
 }
@@ -122,7 +123,7 @@ Result<AnswerRequest> ApiRoutes::ParseCompletion(const HttpRequest& http, ChatBa
 
 void ApiRoutes::StopAnswer(Exchange& exchange, std::string_view object) const {
   const std::string& id = exchange.request().path_tail;
-  if (running_->Stop(id, UserOf(exchange.request())) == 0) {
+  if (running_->Stop(id, exchange.request().caller.user) == 0) {
     exchange.Send(ErrorReply(NotFound("no answer of yours with the id \"{}\" is running", id)));
     return;
   }

@@ -101,10 +101,10 @@ const Assets::File* Assets::Find(const std::vector<File>& files, std::string_vie
 }
 
 void Assets::AddRoutes(Router& router) const {
-  router.Add({"GET", "/", [this](auto exchange) { ServePage(*exchange); }});
-  router.Add({"GET", "/assets/{path}", [this](auto exchange) { ServeAsset(*exchange); }});
-  router.Add({"GET", "/examples/", [this](auto exchange) { ServeExampleList(*exchange); }});
-  router.Add({"GET", "/examples/{file}", [this](auto exchange) { ServeExample(*exchange); }});
+  router.AddOpen({"GET", "/", [this](auto exchange) { ServePage(*exchange); }});
+  router.AddOpen({"GET", "/assets/{path}", [this](auto exchange) { ServeAsset(*exchange); }});
+  router.AddOpen({"GET", "/examples/", [this](auto exchange) { ServeExampleList(*exchange); }});
+  router.AddOpen({"GET", "/examples/{file}", [this](auto exchange) { ServeExample(*exchange); }});
 }
 
 void Assets::ServePage(Exchange& exchange) const {

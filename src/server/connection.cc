@@ -96,6 +96,7 @@ Connection::Awaitable<void> Connection::Run() {
     linger_ = false;
     next = co_await ServeOne();
     ReleaseBody();
+    lease_.reset();
     first_request_ = false;
   }
   if (linger_) co_await LingerClose();
@@ -124,7 +125,10 @@ Connection::Awaitable<bool> Connection::ServeOne() {
   const Router::Match match = core_->router.Find(request.method, request.path);
   if (match.route != nullptr) record_.pattern = match.route->pattern;
   request.path_tail = match.tail;
-  if (auto refusal = Refusal(parser, match)) {
+  auto refusal = Refusal(parser, match);
+  record_.key_name = request.caller.key_name;
+  lease_ = std::move(request.lease);
+  if (refusal) {
     // The body is not read, so whatever follows on this connection cannot be understood.
     if (parser.has_body()) keep_alive_ = false;
     co_await Reply(std::move(*refusal));
@@ -149,7 +153,7 @@ Connection::Awaitable<bool> Connection::ServeOne() {
 
 // What can be said from the header alone.
 std::optional<HttpResponse> Connection::Refusal(RequestParser& parser, const Router::Match& match) {
-  const HttpRequest& request = parser.request();
+  HttpRequest& request = parser.request();
   if (match.allowed.empty()) {
     return ErrorReply(NotFound("there is no {} here; GET /openapi.json lists what there is", request.path));
   }
@@ -316,6 +320,8 @@ Connection::Awaitable<bool> Connection::WriteOutput(ExchangeState::Output& outpu
     bytes = ResponseHead(*output.head, output.streaming);
     if (!output.streaming && !head_only_) body = output.head->bytes();
   }
+  // Before the last bytes: whoever has read them may send the next request at once.
+  if (output.finished) lease_.reset();
   for (const std::string& chunk : output.chunks) bytes += chunked_ ? EncodeChunk(chunk) : chunk;
   if (output.finished && chunked_) bytes += kLastChunk;
   if (body.size() <= kReadBytes) {  // small answers leave in one packet

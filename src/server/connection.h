@@ -79,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string_view heartbeat_;
   std::chrono::milliseconds heartbeat_interval_{0};
   size_t reserved_body_bytes_ = 0;
+  std::shared_ptr<const void> lease_;
 };
 
 }  // namespace saccade

@@ -1,5 +1,7 @@
 #include "server/error_reply.h"
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 
 namespace saccade {
@@ -82,6 +84,13 @@ HttpResponse ErrorReply(const Status& status) {
   if (response.status == 429) response.headers.emplace_back("retry-after", kRetryBusySeconds);
   if (response.status == 503) response.headers.emplace_back("retry-after", kRetryStartingSeconds);
   if (response.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
+  return response;
+}
+
+HttpResponse ErrorReply(const Status& status, int retry_after_seconds) {
+  HttpResponse response = ErrorReply(status);
+  std::erase_if(response.headers, [](const auto& header) { return header.first == "retry-after"; });
+  response.headers.emplace_back("retry-after", fmt::format("{}", retry_after_seconds));
   return response;
 }
 

@@ -17,6 +17,8 @@ std::string ErrorBody(const Status& status);
 
 // The complete answer for a failed request.
 HttpResponse ErrorReply(const Status& status);
+// The same when it is known how long to wait.
+HttpResponse ErrorReply(const Status& status, int retry_after_seconds);
 
 // For faults of the protocol itself that no StatusCode stands for: 403, 405, 408, 417, 431, 501, 505.
 HttpResponse ProtocolErrorReply(int http_status, std::string_view code, std::string_view message);

@@ -31,7 +31,7 @@ void ExchangeState::MarkGone(GoneReason reason) {
   if (callback) callback(reason);
 }
 
-std::vector<std::pair<std::string, std::string>> ExchangeState::TakeAnnotations() {
+Annotations ExchangeState::TakeAnnotations() {
   const std::lock_guard lock(mutex_);
   return std::move(annotations_);
 }
@@ -118,7 +118,7 @@ bool Exchange::gone() const {
   return state_->gone_;
 }
 
-void Exchange::Annotate(std::string key, std::string value) {
+void Exchange::Annotate(std::string key, AnnotationValue value) {
   const std::lock_guard lock(state_->mutex_);
   state_->annotations_.emplace_back(std::move(key), std::move(value));
 }

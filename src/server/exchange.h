@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "server/http.h"
@@ -20,6 +21,10 @@ enum class GoneReason : uint8_t {
   kClientGone,      // the client closed the connection; nothing that is written arrives
   kServerStopping,  // the time limit of a graceful stop has passed; a last message still arrives
 };
+
+// Numbers and names for the log line of a request; never contents.
+using AnnotationValue = std::variant<std::string, int64_t, double>;
+using Annotations = std::vector<std::pair<std::string, AnnotationValue>>;
 
 // The connection's side. Thread-safe.
 class ExchangeState {
@@ -44,7 +49,7 @@ class ExchangeState {
   void MarkGone(GoneReason reason);
 
   HttpRequest& request() { return request_; }
-  std::vector<std::pair<std::string, std::string>> TakeAnnotations();
+  Annotations TakeAnnotations();
 
  private:
   friend class Exchange;
@@ -58,7 +63,7 @@ class ExchangeState {
   bool begun_ = false, finished_ = false, gone_ = false;
   GoneReason gone_reason_ = GoneReason::kClientGone;
   std::function<void(GoneReason)> on_gone_;
-  std::vector<std::pair<std::string, std::string>> annotations_;
+  Annotations annotations_;
 };
 
 // The handler's side: either Send once, or StartStream, Write..., EndStream. All members are thread-safe and
@@ -94,7 +99,7 @@ class Exchange {
   void Post(std::function<void()> function) { state_->post_(std::move(function)); }
 
   // A key and value for the log line of this request.
-  void Annotate(std::string key, std::string value);
+  void Annotate(std::string key, AnnotationValue value);
 
  private:
   std::shared_ptr<ExchangeState> state_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,14 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 // Names compare without regard to case.
 bool HttpNameEquals(std::string_view a, std::string_view b);
 
+// Who sent a request, as far as routes may care.
+struct Caller {
+  std::string user;         // whose turn it is in the queue, and who may stop an answer; empty: nobody known
+  std::string cache_scope;  // cached pictures and prompts are shared inside it
+  std::string key_name;     // for the log; empty without keys
+  bool batch = false;       // everything of this caller is of the batch class
+};
+
 struct HttpRequest {
   std::string id;      // x-request-id as sent, or a fresh one
   std::string method;  // "GET", ...; as sent
@@ -24,6 +33,8 @@ struct HttpRequest {
   HttpHeaders headers;
   std::string body;
   std::string path_tail;  // what "{name}" at the end of the route's pattern matched
+  Caller caller;
+  std::shared_ptr<const void> lease;  // a place taken for the request, given back when it is answered
 
   // The first header of that name; empty when absent.
   std::string_view Header(std::string_view name) const;

@@ -78,6 +78,12 @@ class HttpServer::Impl {
   Status Start() {
     const HttpServerOptions& options = core_->options;
     SACCADE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, Resolve(core_->io, options.host, options.port));
+    if (options.require_loopback && !endpoint.address().is_loopback()) {
+      return InvalidArgument(
+          "listening on {} would let other machines in, and there are no API keys: give --api-keys FILE, or "
+          "--insecure-bind when something else protects the port",
+          options.host);
+    }
     SACCADE_RETURN_IF_ERROR(Listen(acceptor_, endpoint, options.host));
     error_code ignored;
     port_ = acceptor_.local_endpoint(ignored).port();

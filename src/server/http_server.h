@@ -32,6 +32,7 @@ struct HttpServerOptions {
   std::chrono::milliseconds body_grace{30'000};
   size_t min_body_bytes_per_second = size_t{8} << 10;
   std::chrono::milliseconds write_timeout{30'000};  // without the client taking a single byte
+  bool require_loopback = false;                    // refuse to listen where other machines could connect
   // Value of Access-Control-Allow-Origin for pages of other sites; empty: such pages are refused.
   std::string allow_origin;
 };
@@ -43,13 +44,14 @@ struct RequestRecord {
   int status = 0;       // 499: the client had gone before the answer was complete
   double ms = 0;
   size_t body_bytes = 0, sent_bytes = 0;
-  std::vector<std::pair<std::string, std::string>> annotations;
+  std::string key_name;  // of the API key, when there are keys
+  Annotations annotations;
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
 
 // Looks at the header of a request whose route is known, before its body is read. An answer refuses the
-// request. Runs on an I/O thread.
-using RequestGate = std::function<std::optional<HttpResponse>(const HttpRequest&, const Route&)>;
+// request; otherwise it may fill in the caller and the lease. Runs on an I/O thread.
+using RequestGate = std::function<std::optional<HttpResponse>(HttpRequest&, const Route&)>;
 
 // Thread-safe.
 class HttpServer {

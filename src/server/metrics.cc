@@ -28,12 +28,11 @@ void AppendSample(std::string& text, std::string_view name, const std::string& l
 }
 
 void AppendHistogram(std::string& text, std::string_view name, const std::string& labels,
-                     const Histogram& histogram) {
-  const Histogram::Snapshot snapshot = histogram.Read();
+                     const std::vector<double>& bounds, const Histogram::Snapshot& snapshot) {
   const std::string bucket = fmt::format("{}_bucket", name);
   for (size_t i = 0; i < snapshot.cumulative.size(); ++i) {
-    const bool last = i == histogram.bounds().size();
-    const std::string bound = last ? "le=\"+Inf\"" : fmt::format("le=\"{}\"", histogram.bounds()[i]);
+    const bool last = i == bounds.size();
+    const std::string bound = last ? "le=\"+Inf\"" : fmt::format("le=\"{}\"", bounds[i]);
     AppendSample(text, bucket, WithLabel(labels, bound), static_cast<double>(snapshot.cumulative[i]));
   }
   AppendSample(text, fmt::format("{}_sum", name), labels, snapshot.sum);
@@ -135,6 +134,12 @@ void MetricsRegistry::AddCallback(std::string_view name, std::string_view help, 
   GetFamily(name, help, kind).read = std::move(read);
 }
 
+void MetricsRegistry::AddHistogramCallback(std::string_view name, std::string_view help,
+                                           std::function<HistogramReading()> read) {
+  const std::lock_guard lock(mutex_);
+  GetFamily(name, help, "histogram").read_histogram = std::move(read);
+}
+
 std::string MetricsRegistry::Text() const {
   std::string text;
   const std::lock_guard lock(mutex_);
@@ -144,7 +149,12 @@ std::string MetricsRegistry::Text() const {
     for (const auto& [labels, counter] : family.counters) {
       AppendSample(text, name, labels, static_cast<double>(counter.value()));
     }
-    for (const auto& [labels, histogram] : family.histograms) AppendHistogram(text, name, labels, histogram);
+    for (const auto& [labels, histogram] : family.histograms)
+      AppendHistogram(text, name, labels, histogram.bounds(), histogram.Read());
+    if (family.read_histogram) {
+      const HistogramReading reading = family.read_histogram();
+      AppendHistogram(text, name, "", reading.bounds, reading.snapshot);
+    }
   }
   return text;
 }

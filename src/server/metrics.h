@@ -56,6 +56,14 @@ class MetricsRegistry {
   void AddCallback(std::string_view name, std::string_view help, std::string_view kind,
                    std::function<double()> read);
 
+  // A histogram that is read at every scrape.
+  struct HistogramReading {
+    std::vector<double> bounds;
+    Histogram::Snapshot snapshot;
+  };
+  void AddHistogramCallback(std::string_view name, std::string_view help,
+                            std::function<HistogramReading()> read);
+
   std::string Text() const;
 
  private:
@@ -64,6 +72,7 @@ class MetricsRegistry {
     std::map<std::string, Counter> counters;  // by labels; map nodes never move
     std::map<std::string, Histogram> histograms;
     std::function<double()> read;
+    std::function<HistogramReading()> read_histogram;
   };
   Family& GetFamily(std::string_view name, std::string_view help, std::string_view kind);
 

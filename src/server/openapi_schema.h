@@ -57,6 +57,7 @@ inline J PostRoute(std::string_view summary, std::string_view request_schema, J 
                    const J& more = J::object()) {
   J responses = {{"200", std::move(ok)},
                  {"400", ErrorAnswer("something in the request is wrong or not supported; param names it")},
+                 {"401", ErrorAnswer("the server has API keys and this is none of them")},
                  {"403", ErrorAnswer("sent by a page of another site")},
                  {"404", ErrorAnswer("no such model")},
                  {"408", ErrorAnswer("the request took too long to arrive")},

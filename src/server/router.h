@@ -23,12 +23,18 @@ struct Route {
   bool on_worker = false;
   size_t max_body_bytes = 0;  // 0: the request has no use for a body; a small one is read and ignored
   bool needs_model = false;   // refused from its header alone while no model is there
+  bool needs_key = true;      // when the server has API keys
 };
 
 // Built once, then read-only and thread-safe.
 class Router {
  public:
   void Add(Route route) { routes_.push_back(std::move(route)); }
+  // For everybody, also when the server has API keys.
+  void AddOpen(Route route) {
+    route.needs_key = false;
+    Add(std::move(route));
+  }
 
   struct Match {
     const Route* route = nullptr;

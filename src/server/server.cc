@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/access.h"
 #include "server/api_routes.h"
 #include "server/assets.h"
 #include "server/token_routes.h"
@@ -26,7 +27,10 @@ void LogRequest(const RequestRecord& record) {
                                   {"ms", record.ms},
                                   {"in", record.body_bytes},
                                   {"out", record.sent_bytes}};
-  for (const auto& [key, value] : record.annotations) fields.emplace_back(key, value);
+  if (!record.key_name.empty()) fields.emplace_back("key", record.key_name);
+  for (const auto& [key, value] : record.annotations) {
+    std::visit([&](const auto& known) { fields.emplace_back(key, known); }, value);
+  }
   // Probes come every few seconds and say nothing when they succeed.
   const LogLevel level = record.status >= 500 && record.status != 503 ? LogLevel::kError
                          : IsProbe(record)                            ? LogLevel::kDebug
@@ -46,7 +50,14 @@ class Server::Impl {
         token_options_{options.max_body_bytes, options.max_pictures},
         assets_(EmbeddedFiles()) {}
 
-  Status Start(HttpServerOptions options) {
+  Status Start(const ServerOptions& server_options) {
+    std::shared_ptr<ApiKeys> keys;
+    if (!server_options.api_keys_file.empty()) {
+      SACCADE_ASSIGN_OR_RETURN(keys, ApiKeys::Load(server_options.api_keys_file));
+    }
+    HttpServerOptions options = server_options.http;
+    options.require_loopback = keys == nullptr && !server_options.insecure_bind;
+    access_ = std::make_unique<Access>(std::move(keys), metrics_);
     Router router;
     api_.AddTo(router);
     AddTokenRoutes(router, slot_, token_options_);
@@ -54,8 +65,9 @@ class Server::Impl {
     metrics_.WatchBackend([this] { return slot_.Stats(); });
     SACCADE_ASSIGN_OR_RETURN(http_, HttpServer::Start(
                                         std::move(options), std::move(router),
-                                        [this](const HttpRequest& request, const Route& route) {
-                                          return api_.Gate(request, route);
+                                        [this](HttpRequest& request, const Route& route) {
+                                          auto refusal = access_->Check(request, route);
+                                          return refusal ? std::move(refusal) : api_.Gate(request, route);
                                         },
                                         [this](const RequestRecord& record) {
                                           metrics_.CountRequest(record);
@@ -76,6 +88,7 @@ class Server::Impl {
  private:
   ServerMetrics metrics_;
   BackendSlot slot_;
+  std::unique_ptr<Access> access_;
   ApiRoutes api_;
   const TokenRouteOptions token_options_;
   Assets assets_;
@@ -87,7 +100,7 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(options);
-  SACCADE_RETURN_IF_ERROR(impl->Start(std::move(options.http)));
+  SACCADE_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "base/status.h"
+#include "server/api_keys.h"  // IWYU pragma: export
 #include "server/chat_backend.h"
 #include "server/engine_backend.h"  // IWYU pragma: export
 #include "server/http_server.h"
@@ -22,6 +24,8 @@ struct ServerOptions {
   size_t max_body_bytes = size_t{64} << 20;     // of a chat request, pictures as base64 included
   size_t max_pictures = 64;                     // per request
   std::chrono::milliseconds heartbeat{10'000};  // a comment after this much silence of a stream
+  std::filesystem::path api_keys_file;          // see api_keys.h; empty: no keys, everybody is served
+  bool insecure_bind = false;                   // listen where other machines can connect even without keys
 };
 
 // Thread-safe. Has no signal handlers: those are the program's.

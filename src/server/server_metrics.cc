@@ -11,6 +11,17 @@ const std::vector<double>& GapBounds() {
   return bounds;
 }
 
+MetricsRegistry::HistogramReading BatchWidths(const EngineStats& stats) {
+  MetricsRegistry::HistogramReading reading;
+  int64_t total = 0;
+  for (size_t i = 0; i < stats.steps_by_width.size(); ++i) {
+    reading.snapshot.cumulative.push_back(total += stats.steps_by_width[i]);
+    if (i + 1 < stats.steps_by_width.size()) reading.bounds.push_back(static_cast<double>(int64_t{1} << i));
+  }
+  reading.snapshot.sum = static_cast<double>(stats.step_sequences);
+  return reading;
+}
+
 }  // namespace
 
 ServerMetrics::ServerMetrics() : ServerMetrics(std::make_unique<MetricsRegistry>()) {}
@@ -21,6 +32,14 @@ ServerMetrics::ServerMetrics(std::unique_ptr<MetricsRegistry> registry)
           "From the request's arrival to the first text of its answer.", DurationBounds())),
       token_gap_seconds(registry->GetHistogram("saccade_token_gap_seconds",
                                                "Between two pieces of text of one answer.", GapBounds())),
+      queue_seconds(registry->GetHistogram("saccade_queue_seconds",
+                                           "From the engine's queue to a place among the running requests.",
+                                           DurationBounds())),
+      picture_seconds(registry->GetHistogram(
+          "saccade_picture_seconds", "Decoding and resizing the pictures of a request.", DurationBounds())),
+      vision_seconds(registry->GetHistogram(
+          "saccade_vision_seconds", "Encoding the pictures of a request; 0 when all were in the cache.",
+          DurationBounds())),
       registry_(std::move(registry)) {
   AddProcessMetrics(*registry_);
 }
@@ -78,6 +97,8 @@ void ServerMetrics::WatchBackend(std::function<EngineStats()> stats) {
       &EngineStats::image_cache_hits);
   add("saccade_image_cache_bytes", "Encoded pictures in the cache.", "gauge",
       &EngineStats::image_cache_bytes);
+  registry_->AddHistogramCallback("saccade_batch_width", "Sequences in one step of the text decoder.",
+                                  [stats] { return BatchWidths(stats()); });
   add("saccade_completion_tokens_total", "Tokens of answers.", "counter", &EngineStats::completion_tokens);
 }
 

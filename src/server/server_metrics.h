@@ -25,6 +25,9 @@ class ServerMetrics {
 
   Histogram& first_token_seconds;
   Histogram& token_gap_seconds;
+  Histogram& queue_seconds;
+  Histogram& picture_seconds;
+  Histogram& vision_seconds;
 
   std::string Text() const { return registry_->Text(); }
 

@@ -2,6 +2,7 @@
 
 import {takePhoto} from './camera.js';
 import {Conversation} from './conversation.js';
+import {Dashboard} from './dashboard.js';
 import {el} from './dom.js';
 import {History} from './history.js';
 import {applyLanguage, language, t} from './i18n.js';
@@ -11,6 +12,7 @@ import {Samples} from './samples.js';
 import {ServerState} from './server_state.js';
 import {Settings, switchLanguage} from './settings.js';
 import {Store} from './store.js';
+import {Tabs} from './tabs.js';
 
 const $ = (id) => document.getElementById(id);
 const form = $('ask'), question = $('question'), log = $('log'), notice = $('notice');
@@ -48,6 +50,9 @@ const history = new History($('history-dialog'), store, {
   },
 });
 
+const dashboard = new Dashboard($('tab-server'), settings);
+const tabs = new Tabs($('tabs'), {server: dashboard});
+
 // Everything that depends on what the page holds.
 function refresh() {
   const talking = conversation.turns.length > 0;
@@ -71,6 +76,7 @@ function renderAll() {
   applyLanguage();
   samples.show();
   server.show();
+  dashboard.build();
   conversation.render();
   pictures.refresh();
 }
@@ -161,9 +167,10 @@ $('photo').addEventListener('click', () => takePhoto($('camera-dialog'), {
 for (const id of ['drop', 'add']) $(id).addEventListener('click', () => $('files').click());
 takeFiles({
   input: $('files'), capture: $('capture'), drag: $('drag'), taken: (files) => addFiles(files),
-  active: () => !document.querySelector('dialog[open]'),
+  active: () => tabs.current === 'ask' && !document.querySelector('dialog[open]'),
 });
 
 renderAll();
+tabs.follow();
 server.watch();
 samples.load().then(refresh);

@@ -46,7 +46,7 @@ def open_page(browser, relay):
         page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: _is_foreign(request.url, relay.url) and faults.append(f"asked for {request.url}"))
         page.goto(relay.url)
-        expect(page.locator("#model[data-state=ready]")).to_be_visible()
+        expect(page.locator("#model")).to_have_attribute("data-state", "ready")
         expect(page.locator("#sample-list li").first).to_be_visible()
         return page
 

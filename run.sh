@@ -23,5 +23,6 @@ cmake --build "$build" --target saccade >"$here/build/build.log" 2>&1 ||
 
 export SACCADE_HOME=${SACCADE_HOME:-$here}
 cd "$caller"  # file names in the arguments are the caller's
-[[ $# -gt 0 ]] || set -- serve
+# Accepted tasks live with the data of the user, not under /tmp.
+[[ $# -gt 0 ]] || set -- serve --data-dir "${XDG_DATA_HOME:-${HOME:-$here/build}/.local/share}/saccade"
 exec "$build/saccade" "$@"

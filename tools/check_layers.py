@@ -16,7 +16,7 @@ FACADES = {
     "text": {"text.h"},
     "image": {"image.h"},
     "engine": {"engine.h", "request.h", "checkpoint.h", "trace.h", "memory_plan.h"},
-    "tasks": {"task_store.h", "spool.h"},
+    "tasks": {"task_store.h", "task_queue.h"},
     "server": {"server.h"},
     "bench": {"bench.h"},
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -24,6 +25,9 @@ struct ServeOptions {
   bool no_prefix_cache = false;
   int drain_seconds = 30;
   std::string log_format = "auto", log_level = "info";
+  std::string data_directory;  // empty: no durable tasks
+  int64_t spool_mb = 8192;
+  int64_t max_tasks = 100'000;
 };
 
 // The address to type: 0.0.0.0 and :: are where the server listens, not where a browser can go.
@@ -77,9 +81,22 @@ void DrainServer(Server& server, int seconds) {
   watcher.join();
 }
 
-Status Serve(const ServeOptions& options) {
+Result<std::shared_ptr<TaskQueue>> OpenTasks(const ServeOptions& options) {
+  if (options.data_directory.empty()) return std::shared_ptr<TaskQueue>();
+  TaskQueueOptions queue_options;
+  queue_options.data_directory = options.data_directory;
+  queue_options.max_spool_bytes = options.spool_mb << 20;
+  queue_options.store.max_queued = options.max_tasks;
+  SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<TaskQueue> queue, TaskQueue::Open(queue_options));
+  for (const std::string& warning : queue->Warnings()) fmt::print(stderr, "saccade: warning: {}\n", warning);
+  return std::shared_ptr<TaskQueue>(std::move(queue));
+}
+
+Status Serve(ServeOptions options) {
   SACCADE_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(options.model));
   SACCADE_RETURN_IF_ERROR(SelectIsa().status());
+  SACCADE_ASSIGN_OR_RETURN(options.server.tasks, OpenTasks(options));
+  options.server.max_tasks_in_flight = options.max_running + 2;
   // The socket first: /healthz answers while the model is loading, and a taken port is known at once.
   SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.server));
   SACCADE_ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint,
@@ -165,8 +182,18 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
                    "How long running answers may go on after SIGTERM")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
+  command->add_option("--data-dir", options->data_directory,
+                      "Folder for durable tasks (POST /api/task); without it there are none");
+  command->add_option("--spool-mb", options->spool_mb, "MiB of uploads of tasks that have not ended")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  command->add_option("--max-tasks", options->max_tasks, "Tasks that may be queued; more get 429")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
   command->callback([options, &chosen] {
     chosen = [options] {
+      // A file size limit is then an error of the write, answered with 507, and not the end of the server.
+      std::signal(SIGXFSZ, SIG_IGN);
       CatchInterrupts();
       const Status logs = ApplyLogOptions(*options);
       return Report(logs.ok() ? Serve(*options) : logs);

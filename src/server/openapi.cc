@@ -3,6 +3,7 @@
 #include "server/chat_request.h"
 #include "server/completion_request.h"
 #include "server/openapi_schema.h"
+#include "server/task_openapi.h"
 #include "server/token_routes.h"
 
 namespace saccade {
@@ -212,28 +213,32 @@ OrderedJson OpenApiDocument() {
   chat_request["properties"]["messages"]["items"] = Ref("Message");
   J tokenize_request = TokenizeRequestSchema();
   tokenize_request["properties"]["messages"]["items"] = Ref("Message");
-  return {{"openapi", "3.1.0"},
-          {"info",
-           {{"title", "Saccade"},
-            {"version", "1"},
-            {"description", "Questions about pictures, answered on CPUs."}}},
-          {"paths", Paths()},
-          {"security", J::array({J::object(), {{"ApiKey", J::array()}}})},
-          {"components",
-           {{"securitySchemes", {{"ApiKey", {{"type", "http"}, {"scheme", "bearer"}}}}},
-            {"schemas",
-             {{"ChatRequest", std::move(chat_request)},
-              {"Message", MessageSchemas()},
-              {"ChatCompletion", CompletionSchema()},
-              {"ChatCompletionChunk", ChunkSchema()},
-              {"CompletionRequest", CompletionRequestSchema()},
-              {"TextCompletion", TextCompletionSchema(false)},
-              {"TextCompletionChunk", TextCompletionSchema(true)},
-              {"TokenizeRequest", std::move(tokenize_request)},
-              {"DetokenizeRequest", DetokenizeRequestSchema()},
-              {"Estimate", EstimateSchema()},
-              {"Model", ModelSchema()},
-              {"Error", ErrorSchema()}}}}}};
+  J paths = Paths(), task_schemas = TaskSchemas(chat_request);
+  paths.update(TaskPaths());
+  J document = {{"openapi", "3.1.0"},
+                {"info",
+                 {{"title", "Saccade"},
+                  {"version", "1"},
+                  {"description", "Questions about pictures, answered on CPUs."}}},
+                {"paths", std::move(paths)},
+                {"security", J::array({J::object(), {{"ApiKey", J::array()}}})},
+                {"components",
+                 {{"securitySchemes", {{"ApiKey", {{"type", "http"}, {"scheme", "bearer"}}}}},
+                  {"schemas",
+                   {{"ChatRequest", std::move(chat_request)},
+                    {"Message", MessageSchemas()},
+                    {"ChatCompletion", CompletionSchema()},
+                    {"ChatCompletionChunk", ChunkSchema()},
+                    {"CompletionRequest", CompletionRequestSchema()},
+                    {"TextCompletion", TextCompletionSchema(false)},
+                    {"TextCompletionChunk", TextCompletionSchema(true)},
+                    {"TokenizeRequest", std::move(tokenize_request)},
+                    {"DetokenizeRequest", DetokenizeRequestSchema()},
+                    {"Estimate", EstimateSchema()},
+                    {"Model", ModelSchema()},
+                    {"Error", ErrorSchema()}}}}}};
+  document["components"]["schemas"].update(task_schemas);
+  return document;
 }
 
 }  // namespace saccade

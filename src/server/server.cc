@@ -1,11 +1,13 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
 #include "server/access.h"
 #include "server/api_routes.h"
 #include "server/assets.h"
+#include "server/task_routes.h"
 #include "server/token_routes.h"
 
 namespace saccade {
@@ -38,6 +40,16 @@ void LogRequest(const RequestRecord& record) {
   Log(level, "request", fields.data(), fields.size());
 }
 
+TaskRouteOptions MakeTaskOptions(const ServerOptions& options) {
+  TaskRouteOptions task_options;
+  task_options.max_body_bytes = options.max_body_bytes;
+  task_options.max_pictures = options.max_pictures;
+  task_options.events.heartbeat = options.heartbeat;
+  task_options.runner.max_in_flight = options.max_tasks_in_flight;
+  task_options.runner.max_pictures = options.max_pictures;
+  return task_options;
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -48,6 +60,7 @@ class Server::Impl {
               .heartbeat = options.heartbeat},
              slot_, metrics_),
         token_options_{options.max_body_bytes, options.max_pictures},
+        tasks_(options.tasks, slot_, MakeTaskOptions(options)),
         assets_(EmbeddedFiles()) {}
 
   Status Start(const ServerOptions& server_options) {
@@ -61,6 +74,8 @@ class Server::Impl {
     Router router;
     api_.AddTo(router);
     AddTokenRoutes(router, slot_, token_options_);
+    tasks_.AddTo(router);
+    tasks_.AddMetrics(metrics_);
     assets_.AddRoutes(router);
     metrics_.WatchBackend([this] { return slot_.Stats(); });
     SACCADE_ASSIGN_OR_RETURN(http_, HttpServer::Start(
@@ -78,8 +93,12 @@ class Server::Impl {
   }
 
   void Drain(std::chrono::milliseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     slot_.SetDraining();
+    tasks_.StopClaiming();
     http_->Drain(timeout);
+    tasks_.Stop(std::max(std::chrono::milliseconds(0), std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                           deadline - std::chrono::steady_clock::now())));
   }
 
   BackendSlot& slot() { return slot_; }
@@ -91,6 +110,7 @@ class Server::Impl {
   std::unique_ptr<Access> access_;
   ApiRoutes api_;
   const TokenRouteOptions token_options_;
+  TaskRoutes tasks_;
   Assets assets_;
   std::unique_ptr<HttpServer> http_;  // last: its threads use all of the above
 };

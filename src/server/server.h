@@ -16,6 +16,7 @@
 #include "server/chat_backend.h"
 #include "server/engine_backend.h"  // IWYU pragma: export
 #include "server/http_server.h"
+#include "tasks/task_queue.h"
 
 namespace saccade {
 
@@ -26,6 +27,8 @@ struct ServerOptions {
   std::chrono::milliseconds heartbeat{10'000};  // a comment after this much silence of a stream
   std::filesystem::path api_keys_file;          // see api_keys.h; empty: no keys, everybody is served
   bool insecure_bind = false;                   // listen where other machines can connect even without keys
+  std::shared_ptr<TaskQueue> tasks;             // null: no durable tasks
+  int max_tasks_in_flight = 18;                 // a little over what the engine answers together
 };
 
 // Thread-safe. Has no signal handlers: those are the program's.

@@ -102,6 +102,11 @@ void ServerMetrics::WatchBackend(std::function<EngineStats()> stats) {
   add("saccade_completion_tokens_total", "Tokens of answers.", "counter", &EngineStats::completion_tokens);
 }
 
+void ServerMetrics::Watch(std::string_view name, std::string_view help, std::string_view kind,
+                          std::function<double()> read) {
+  registry_->AddCallback(name, help, kind, std::move(read));
+}
+
 void ServerMetrics::WatchConnections(std::function<double()> open) {
   registry_->AddCallback("saccade_http_connections", "Open client connections.", "gauge", std::move(open));
 }

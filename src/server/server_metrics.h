@@ -22,6 +22,8 @@ class ServerMetrics {
   // Values that are read at every scrape; `stats` may say that there is no engine yet.
   void WatchBackend(std::function<EngineStats()> stats);
   void WatchConnections(std::function<double()> open);
+  void Watch(std::string_view name, std::string_view help, std::string_view kind,
+             std::function<double()> read);
 
   Histogram& first_token_seconds;
   Histogram& token_gap_seconds;

@@ -89,6 +89,7 @@ Status Spool::Scan() {
       SACCADE_RETURN_IF_ERROR(RemoveFile(file.path()));
     } else if (const size_t dot = name.find('.'); dot != std::string::npos) {
       next_ = std::max<int64_t>(next_, std::strtoll(name.c_str() + dot + 1, nullptr, 10) + 1);
+      Remember(name);
     }
   }
   return OkStatus();
@@ -123,7 +124,10 @@ Result<std::string> Spool::Add(const std::string& task_id, std::string_view byte
   Status status = WriteAll(unfinished, bytes);
   if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0) status = FileError("name", path, errno);
   if (status.ok()) status = SyncFolder(options_.directory);
-  if (status.ok()) return name;
+  if (status.ok()) {
+    Remember(name);
+    return name;
+  }
   unlink(unfinished.c_str());
   unlink(path.c_str());
   GiveBack(static_cast<int64_t>(bytes.size()));
@@ -147,14 +151,20 @@ Status Spool::RemoveFile(const fs::path& path) {
   return OkStatus();
 }
 
+void Spool::Remember(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  names_.emplace(TaskOf(name), name);
+}
+
 Status Spool::RemoveTask(const std::string& task_id) {
-  SACCADE_ASSIGN_OR_RETURN(const auto files, Files(options_.directory));
-  for (const fs::directory_entry& file : files) {
-    const std::string name = file.path().filename().string();
-    if (TaskOf(name) == task_id && !name.ends_with(kUnfinished)) {
-      SACCADE_RETURN_IF_ERROR(RemoveFile(file.path()));
-    }
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = names_.equal_range(task_id);
+    for (auto at = first; at != last; ++at) names.push_back(at->second);
+    names_.erase(first, last);
   }
+  for (const std::string& name : names) SACCADE_RETURN_IF_ERROR(RemoveFile(options_.directory / name));
   return OkStatus();
 }
 
@@ -162,8 +172,11 @@ Result<int64_t> Spool::RemoveOrphans(const std::function<bool(const std::string&
   SACCADE_ASSIGN_OR_RETURN(const auto files, Files(options_.directory));
   int64_t removed = 0;
   for (const fs::directory_entry& file : files) {
-    if (is_live(TaskOf(file.path().filename().string()))) continue;
+    const std::string task_id = TaskOf(file.path().filename().string());
+    if (is_live(task_id)) continue;
     SACCADE_RETURN_IF_ERROR(RemoveFile(file.path()));
+    const std::lock_guard lock(mutex_);
+    names_.erase(task_id);
     ++removed;
   }
   return removed;

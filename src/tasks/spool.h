@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,11 +48,13 @@ class Spool {
   Status Reserve(int64_t bytes);
   void GiveBack(int64_t bytes);
   Status RemoveFile(const std::filesystem::path& path);
+  void Remember(const std::string& name);
 
   const SpoolOptions options_;
   mutable std::mutex mutex_;
-  int64_t used_bytes_ = 0;  // guarded by mutex_
-  int64_t next_ = 0;        // guarded by mutex_
+  int64_t used_bytes_ = 0;                         // guarded by mutex_
+  int64_t next_ = 0;                               // guarded by mutex_
+  std::multimap<std::string, std::string> names_;  // by task: no folder is searched; guarded by mutex_
 };
 
 }  // namespace saccade

@@ -63,6 +63,7 @@ Task ReadTask(const SqliteQuery& row) {
   task.progress = row.Text(8);
   task.result = row.Text(9);
   task.error = row.Text(10);
+  task.claims = row.Int(12);
   return task;
 }
 
@@ -83,43 +84,25 @@ class SqliteTaskStore : public TaskStore {
     if (!options_.now_ms) options_.now_ms = SystemNowMs;
   }
 
-  Result<PutOutcome> Put(const NewTask& task) override {
+  Result<std::vector<PutOutcome>> PutAll(std::span<const NewTask> tasks) override {
     const std::lock_guard lock(mutex_);
     SqliteTransaction transaction(db());
     SACCADE_RETURN_IF_ERROR(transaction.begun());
-    if (!task.idempotency_key.empty()) {
-      SqliteQuery known(db(), "SELECT id FROM tasks WHERE key = ?");
-      SACCADE_ASSIGN_OR_RETURN(const bool found, known.Bind(task.idempotency_key).Step());
-      if (found) {
-        SACCADE_ASSIGN_OR_RETURN(Task earlier, Find(known.Text(0)));
-        return PutOutcome{std::move(earlier), false};
-      }
+    std::vector<PutOutcome> outcomes;
+    for (const NewTask& task : tasks) {
+      SACCADE_ASSIGN_OR_RETURN(PutOutcome outcome, PutOne(task));
+      outcomes.push_back(std::move(outcome));
     }
-    SACCADE_ASSIGN_OR_RETURN(const TaskCounts counts, CountAll());
-    if (counts[TaskState::kQueued] >= options_.max_queued) {
-      return ResourceExhausted("{} tasks are queued, the limit; try again later", options_.max_queued);
-    }
-    SqliteQuery insert(
-        db(),
-        "INSERT INTO tasks (id, request, rank, deadline, ttl, created, key) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    insert.Bind(task.id).Bind(task.request).Bind(-task.priority).Bind(task.deadline_ms);
-    insert.Bind(task.ttl_ms > 0 ? task.ttl_ms : options_.result_ttl_ms).Bind(options_.now_ms());
-    if (task.idempotency_key.empty()) {
-      insert.BindNull();
-    } else {
-      insert.Bind(task.idempotency_key);
-    }
-    SACCADE_RETURN_IF_ERROR(insert.Run());
-    SACCADE_ASSIGN_OR_RETURN(Task stored, Find(task.id));
     SACCADE_RETURN_IF_ERROR(transaction.Commit());
-    return PutOutcome{std::move(stored), true};
+    return outcomes;
   }
 
   Result<std::optional<ClaimedTask>> Claim(int64_t lease_ms) override {
     const std::lock_guard lock(mutex_);
     SqliteTransaction transaction(db());
     SACCADE_RETURN_IF_ERROR(transaction.begun());
-    SACCADE_RETURN_IF_ERROR(TakeOverAndExpire());
+    std::vector<std::string> ended;
+    SACCADE_RETURN_IF_ERROR(TakeOverAndExpire(ended));
     const int64_t now = options_.now_ms();
     std::optional<ClaimedTask> claimed;
     {
@@ -136,6 +119,7 @@ class SqliteTaskStore : public TaskStore {
       }
     }
     SACCADE_RETURN_IF_ERROR(transaction.Commit());
+    ended_.insert(ended_.end(), ended.begin(), ended.end());
     return claimed;
   }
 
@@ -193,15 +177,37 @@ class SqliteTaskStore : public TaskStore {
     const std::lock_guard lock(mutex_);
     SqliteTransaction transaction(db());
     SACCADE_RETURN_IF_ERROR(transaction.begun());
-    SACCADE_RETURN_IF_ERROR(TakeOverAndExpire());
+    std::vector<std::string> ended;
+    SACCADE_RETURN_IF_ERROR(TakeOverAndExpire(ended));
     SqliteQuery forget(db(), "DELETE FROM tasks WHERE state >= 2 AND finished + ttl <= ?");
     SACCADE_RETURN_IF_ERROR(forget.Bind(options_.now_ms()).Run());
-    return transaction.Commit();
+    SACCADE_RETURN_IF_ERROR(transaction.Commit());
+    ended_.insert(ended_.end(), ended.begin(), ended.end());
+    return OkStatus();
+  }
+
+  std::vector<std::string> TakeEnded() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(ended_, {});
+  }
+
+  // All leases lapse now.
+  Status LapseLeases() {
+    const std::lock_guard lock(mutex_);
+    return SqliteQuery(db(), "UPDATE tasks SET lease_until = 0 WHERE state = 1").Run();
   }
 
   Result<Task> Get(std::string_view id) override {
     const std::lock_guard lock(mutex_);
     return Find(id);
+  }
+
+  Result<TaskState> GetState(std::string_view id) override {
+    const std::lock_guard lock(mutex_);
+    SqliteQuery query(db(), "SELECT state FROM tasks WHERE id = ?");
+    SACCADE_ASSIGN_OR_RETURN(const bool found, query.Bind(id).Step());
+    if (!found) return NotFound("there is no task \"{}\"", id);
+    return static_cast<TaskState>(query.Int(0));
   }
 
   Result<TaskPage> List(const TaskFilter& filter) override {
@@ -245,6 +251,35 @@ class SqliteTaskStore : public TaskStore {
  private:
   sqlite3* db() const { return database_.get(); }
 
+  // Within a transaction.
+  Result<PutOutcome> PutOne(const NewTask& task) {
+    if (!task.idempotency_key.empty()) {
+      SqliteQuery known(db(), "SELECT id FROM tasks WHERE key = ?");
+      SACCADE_ASSIGN_OR_RETURN(const bool found, known.Bind(task.idempotency_key).Step());
+      if (found) {
+        SACCADE_ASSIGN_OR_RETURN(Task earlier, Find(known.Text(0)));
+        return PutOutcome{std::move(earlier), false};
+      }
+    }
+    SACCADE_ASSIGN_OR_RETURN(const TaskCounts counts, CountAll());
+    if (counts[TaskState::kQueued] >= options_.max_queued) {
+      return ResourceExhausted("{} tasks are queued, the limit; try again later", options_.max_queued);
+    }
+    SqliteQuery insert(
+        db(),
+        "INSERT INTO tasks (id, request, rank, deadline, ttl, created, key) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    insert.Bind(task.id).Bind(task.request).Bind(-task.priority).Bind(task.deadline_ms);
+    insert.Bind(task.ttl_ms > 0 ? task.ttl_ms : options_.result_ttl_ms).Bind(options_.now_ms());
+    if (task.idempotency_key.empty()) {
+      insert.BindNull();
+    } else {
+      insert.Bind(task.idempotency_key);
+    }
+    SACCADE_RETURN_IF_ERROR(insert.Run());
+    SACCADE_ASSIGN_OR_RETURN(Task stored, Find(task.id));
+    return PutOutcome{std::move(stored), true};
+  }
+
   Status RunHeld(SqliteQuery& update, const TaskLease& lease) {
     SACCADE_RETURN_IF_ERROR(update.Run());
     return sqlite3_changes(db()) == 1 ? OkStatus() : VoidLease(lease);
@@ -274,25 +309,39 @@ class SqliteTaskStore : public TaskStore {
     }
   }
 
-  // Within a transaction.
-  Status TakeOverAndExpire() {
+  // Within a transaction. Appends what was expired or set aside.
+  Status TakeOverAndExpire(std::vector<std::string>& ended) {
     const int64_t now = options_.now_ms();
     SqliteQuery set_aside(db(),
                           "UPDATE tasks SET state = 3, finished = ?1, progress = '', error = 'the task was "
                           "set aside: its worker stopped ' || attempts || ' times while running it' "
-                          "WHERE state = 1 AND lease_until <= ?1 AND attempts >= ?2");
-    SACCADE_RETURN_IF_ERROR(set_aside.Bind(now).Bind(options_.max_attempts).Run());
-    SqliteQuery again(db(), "UPDATE tasks SET state = 0, progress = '' WHERE state = 1 AND lease_until <= ?");
-    SACCADE_RETURN_IF_ERROR(again.Bind(now).Run());
+                          "WHERE state = 1 AND lease_until <= ?1 AND attempts >= ?2 RETURNING id");
+    SACCADE_RETURN_IF_ERROR(AppendIds(set_aside.Bind(now).Bind(options_.max_attempts), ended));
+    // Later, and behind those that stopped nothing: a server that is killed again and again does not take the
+    // same tasks with it every time.
+    SqliteQuery again(
+        db(),
+        "UPDATE tasks SET state = 0, progress = '', not_before = ?1 + (?2 << min(attempts - 1, ?3)) "
+        "WHERE state = 1 AND lease_until <= ?1");
+    SACCADE_RETURN_IF_ERROR(again.Bind(now).Bind(options_.retry_delay_ms).Bind(kMaxDoublings).Run());
     SqliteQuery expire(db(),
                        "UPDATE tasks SET state = 5, finished = ?1 "
-                       "WHERE state = 0 AND deadline > 0 AND deadline <= ?1");
-    return expire.Bind(now).Run();
+                       "WHERE state = 0 AND deadline > 0 AND deadline <= ?1 RETURNING id");
+    return AppendIds(expire.Bind(now), ended);
+  }
+
+  static Status AppendIds(SqliteQuery& query, std::vector<std::string>& ids) {
+    while (true) {
+      SACCADE_ASSIGN_OR_RETURN(const bool row, query.Step());
+      if (!row) return OkStatus();
+      ids.push_back(query.Text(0));
+    }
   }
 
   std::mutex mutex_;
   const Database database_;  // guarded by mutex_
   TaskStoreOptions options_;
+  std::vector<std::string> ended_;  // guarded by mutex_
 };
 
 Status Configure(sqlite3* database, int64_t max_bytes) {
@@ -322,8 +371,10 @@ Result<std::unique_ptr<TaskStore>> OpenSqliteTaskStore(const std::string& path, 
   Database database(opened);
   if (code != SQLITE_OK) return Unavailable("cannot open the task store {}: {}", path, sqlite3_errstr(code));
   SACCADE_RETURN_IF_ERROR(Configure(database.get(), max_bytes).WithContext(path));
-  return std::unique_ptr<TaskStore>(
-      std::make_unique<SqliteTaskStore>(std::move(database), std::move(options)));
+  const bool sole_owner = options.sole_owner;
+  auto store = std::make_unique<SqliteTaskStore>(std::move(database), std::move(options));
+  if (sole_owner) SACCADE_RETURN_IF_ERROR(store->LapseLeases());
+  return std::unique_ptr<TaskStore>(std::move(store));
 }
 
 }  // namespace saccade

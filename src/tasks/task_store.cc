@@ -20,6 +20,11 @@ std::optional<TaskState> TaskStateFromName(std::string_view name) {
   return std::nullopt;
 }
 
+Result<PutOutcome> TaskStore::Put(const NewTask& task) {
+  SACCADE_ASSIGN_OR_RETURN(std::vector<PutOutcome> outcomes, PutAll({&task, 1}));
+  return std::move(outcomes.front());
+}
+
 std::string MakeTaskId() {
   std::random_device random;
   return fmt::format("task_{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());

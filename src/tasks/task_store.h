@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ struct Task {
   int64_t priority = 0, deadline_ms = 0;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
   int64_t attempts = 0;
+  int64_t claims = 0;    // how often it was claimed: the `attempt` of its newest lease
   int64_t position = 0;  // queued tasks before this one; 0 when not queued
   std::string progress;  // of a running task: JSON of the last Renew, opaque to the store
   std::string result;    // done: JSON
@@ -80,9 +82,12 @@ struct TaskCounts {
 struct TaskStoreOptions {
   int64_t max_queued = 100'000;                       // more: kResourceExhausted
   int64_t max_attempts = 3;                           // a task that stopped that many workers is set aside
-  int64_t retry_delay_ms = 1'000;                     // after the first failure; doubles with every attempt
+  int64_t retry_delay_ms = 1'000;                     // after the first failure or lapse; then doubles
   int64_t result_ttl_ms = int64_t{24} * 3600 * 1000;  // when the task does not say
-  std::function<int64_t()> now_ms;                    // empty: the system clock. Tests bring their own.
+  // No other process uses the store: leases that are found at opening are those of a dead predecessor and
+  // lapse at once.
+  bool sole_owner = false;
+  std::function<int64_t()> now_ms;  // empty: the system clock. Tests bring their own.
 };
 
 // Thread-safe. Errors: kNotFound for unknown ids, kCancelled for a lease that is void, kUnavailable when the
@@ -91,8 +96,9 @@ class TaskStore {
  public:
   virtual ~TaskStore() = default;
 
-  // Durable when it returns.
-  virtual Result<PutOutcome> Put(const NewTask& task) = 0;
+  // Durable when it returns: all of them or, after an error, none. Outcomes in the order of `tasks`.
+  virtual Result<std::vector<PutOutcome>> PutAll(std::span<const NewTask> tasks) = 0;
+  Result<PutOutcome> Put(const NewTask& task);
   // The next task that may run, now running under a lease of `lease_ms`; nullopt when there is none.
   // Expires and takes over what is due first.
   virtual Result<std::optional<ClaimedTask>> Claim(int64_t lease_ms) = 0;
@@ -107,8 +113,13 @@ class TaskStore {
   virtual Result<Task> Cancel(std::string_view id) = 0;
   // Expires tasks past their deadline, takes over lapsed leases, forgets results past their time to live.
   virtual Status Sweep() = 0;
+  // Ids of the tasks that this object expired or set aside since the last call: nobody else hears of their
+  // end.
+  virtual std::vector<std::string> TakeEnded() = 0;
 
   virtual Result<Task> Get(std::string_view id) = 0;
+  // Only the state, which costs less.
+  virtual Result<TaskState> GetState(std::string_view id) = 0;
   virtual Result<TaskPage> List(const TaskFilter& filter) = 0;
   virtual Result<TaskCounts> Counts() = 0;
 };

@@ -110,6 +110,9 @@ TEST_F(TaskStoreTest, LapsedLeaseIsTakenOverAndTheOldHolderCannotEndIt) {
   now_ += kLease - 1;
   EXPECT_FALSE(Claim().has_value());
   now_ += 1;
+  EXPECT_FALSE(Claim().has_value());
+  EXPECT_EQ(Get(id).state, TaskState::kQueued);
+  now_ += options_.retry_delay_ms;
   const auto taken = Claim();
   ASSERT_TRUE(taken.has_value());
   EXPECT_EQ(taken->task.attempts, 2);
@@ -124,10 +127,38 @@ TEST_F(TaskStoreTest, TaskThatStopsItsWorkerThreeTimesIsSetAside) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     ASSERT_TRUE(Claim().has_value());
     now_ += kLease;
+    EXPECT_FALSE(Claim().has_value());
+    now_ += options_.retry_delay_ms << attempt;
   }
   EXPECT_FALSE(Claim().has_value());
+  EXPECT_EQ(store_->TakeEnded(), std::vector<std::string>{id});
   EXPECT_EQ(Get(id).state, TaskState::kFailed);
   EXPECT_THAT(Get(id).error, HasSubstr("stopped 3 times"));
+}
+
+TEST_F(TaskStoreTest, ASoleOwnerFindsWhatItsPredecessorWasRunning) {
+  const std::string id = Put();
+  const auto dead = Claim();
+  options_.sole_owner = true;
+  Reopen();
+  SACCADE_EXPECT_OK(store_->Sweep());
+  EXPECT_EQ(Get(id).state, TaskState::kQueued);
+  EXPECT_THAT(store_->Finish(dead->lease, "late"), FailsWith(StatusCode::kCancelled, HasSubstr(id)));
+}
+
+TEST_F(TaskStoreTest, SeveralArePutTogetherOrNotAtAll) {
+  options_.max_queued = 3;
+  Reopen();
+  std::vector<NewTask> tasks = {{.id = "task_a"}, {.id = "task_b"}};
+  SACCADE_ASSERT_OK_AND_ASSIGN(const auto outcomes, store_->PutAll(tasks));
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[1].task.id, "task_b");
+  EXPECT_EQ(outcomes[1].task.position, 1);
+  tasks = {{.id = "task_c"}, {.id = "task_d"}};
+  EXPECT_THAT(store_->PutAll(tasks), FailsWith(StatusCode::kResourceExhausted, HasSubstr("3 tasks")));
+  EXPECT_THAT(store_->GetState("task_c"), FailsWith(StatusCode::kNotFound, HasSubstr("task_c")));
+  SACCADE_ASSERT_OK_AND_ASSIGN(const TaskState state, store_->GetState("task_a"));
+  EXPECT_EQ(state, TaskState::kQueued);
 }
 
 TEST_F(TaskStoreTest, RetriesBackOffAndEnd) {
@@ -251,6 +282,7 @@ TEST_F(TaskStoreTest, ManyClaimantsGetDifferentTasks) {
 TEST_F(TaskStoreTest, KilledWorkersLoseNothingAndAnswerOnce) {
   constexpr int kTasks = 200, kKills = 20, kMostPerLife = 9;
   options_.max_attempts = kKills + 1;
+  options_.retry_delay_ms = 0;
   std::vector<std::string> ids;
   for (int i = 0; i < kTasks; ++i) ids.push_back(Put());
   store_.reset();

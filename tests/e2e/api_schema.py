@@ -16,7 +16,7 @@ class Schema:
     def __init__(self, url):
         self.document = httpx.get(url + "/openapi.json", timeout=30).json()
         self.patterns = [(re.compile("^" + re.sub(r"\{[^}]*\}", ".+", path) + "$"), item)
-                         for path, item in self.document["paths"].items()]
+                         for path, item in sorted(self.document["paths"].items(), key=lambda entry: -len(entry[0]))]
 
     def _matches(self, path):
         exact = self.document["paths"].get(path)

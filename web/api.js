@@ -5,10 +5,11 @@ const url = (path) => new URL(path, document.baseURI);
 
 // What went wrong, as the page explains it: `kind` is network, broken, input, tooLarge, busy, starting, key or server.
 export class ApiError extends Error {
-  constructor(kind, message = '', retryAfter = null) {
+  constructor(kind, message = '', {retryAfter = null, status = null} = {}) {
     super(message);
     this.kind = kind;
     this.retryAfter = retryAfter;  // seconds
+    this.status = status;          // of HTTP, when there was an answer
   }
 }
 
@@ -28,7 +29,7 @@ async function errorFrom(response) {
   } catch {
     // A proxy may have answered with something else.
   }
-  return new ApiError(kindOf(response.status), message, retryAfter);
+  return new ApiError(kindOf(response.status), message, {retryAfter, status: response.status});
 }
 
 // 'ready', 'loading' or 'offline'.

@@ -13,6 +13,8 @@ import {ServerState} from './server_state.js';
 import {Settings, switchLanguage} from './settings.js';
 import {Store} from './store.js';
 import {Tabs} from './tabs.js';
+import {Tasks} from './tasks.js';
+import {Uploads} from './uploads.js';
 
 const $ = (id) => document.getElementById(id);
 const form = $('ask'), question = $('question'), log = $('log'), notice = $('notice');
@@ -28,7 +30,8 @@ const server = new ServerState($('model'), $('model-name'), settings);
 const pictures = new Pictures(
     {view: $('view'), picture: $('picture'), overlay: $('overlay'), thumbs: $('thumbs'), noPreview: $('no-preview'),
      line: $('picture-line')},
-    {changed: refresh, notice: showNotice, tokens: (width, height) => settings.tokens(width, height)});
+    {changed: refresh, notice: showNotice, tokens: (width, height) => settings.tokens(width, height),
+     uploads: new Uploads(() => settings.key)});
 const samples = new Samples($('sample-list'), {
   taken: (file, questions) => addFiles([file], questions),
   failed: () => showNotice(t('errSample')),
@@ -51,7 +54,8 @@ const history = new History($('history-dialog'), store, {
 });
 
 const dashboard = new Dashboard($('tab-server'), settings);
-const tabs = new Tabs($('tabs'), {server: dashboard});
+const tasks = new Tasks($('tab-tasks'), settings, store);
+const tabs = new Tabs($('tabs'), {tasks, server: dashboard});
 
 // Everything that depends on what the page holds.
 function refresh() {
@@ -77,6 +81,8 @@ function renderAll() {
   samples.show();
   server.show();
   dashboard.build();
+  tasks.build();
+  if (server.state === 'ready' && !server.name) server.readModel();  // a key may have been entered
   conversation.render();
   pictures.refresh();
 }
@@ -166,8 +172,9 @@ $('photo').addEventListener('click', () => takePhoto($('camera-dialog'), {
 }));
 for (const id of ['drop', 'add']) $(id).addEventListener('click', () => $('files').click());
 takeFiles({
-  input: $('files'), capture: $('capture'), drag: $('drag'), taken: (files) => addFiles(files),
-  active: () => tabs.current === 'ask' && !document.querySelector('dialog[open]'),
+  input: $('files'), capture: $('capture'), drag: $('drag'),
+  taken: (files) => (tabs.current === 'tasks' ? tasks.add(files) : addFiles(files)),
+  active: () => tabs.current !== 'server' && !document.querySelector('dialog[open]'),
 });
 
 renderAll();

@@ -63,18 +63,13 @@ export class Conversation {
   }
 
   async run(turn) {
-    const {follow, pictures, settings} = this.page;
+    const {follow, pictures} = this.page;
     const controller = new AbortController();
     this.running = {turn, controller};
     this.page.changed();
     const clock = setInterval(() => turn.showStatus(), 500);
     try {
-      const messages = await this.messages(turn);
-      await api.ask({messages, ...settings.requestFields()}, {
-        progress: (stage) => follow(() => turn.progress(stage)),
-        text: (delta) => follow(() => turn.addText(delta)),
-        done: (result) => follow(() => turn.finish(result)),
-      }, {signal: controller.signal, key: settings.key});
+      await this.send(turn, controller.signal);
     } catch (error) {
       if (error.name === 'AbortError') follow(() => turn.stop());
       else follow(() => this.explain(turn, error));
@@ -86,6 +81,23 @@ export class Conversation {
       pictures.refresh();
       this.page.announce(turn);
       if (this.turns.includes(turn)) await this.save();
+    }
+  }
+
+  async send(turn, signal, again = false) {
+    const {follow, pictures, settings} = this.page;
+    const messages = await untilAborted(this.messages(turn), signal);
+    try {
+      await api.ask({messages, ...settings.requestFields()}, {
+        progress: (stage) => follow(() => turn.progress(stage)),
+        text: (delta) => follow(() => turn.addText(delta)),
+        done: (result) => follow(() => turn.finish(result)),
+      }, {signal, key: settings.key});
+    } catch (error) {
+      // The server has lost a picture that it was sent: once more, with the pictures.
+      if (error.status !== 404 || again) throw error;
+      pictures.uploads.forget();
+      await this.send(turn, signal, true);
     }
   }
 
@@ -163,4 +175,14 @@ export class Conversation {
       if (turn.pictures.includes(item) || turn.shown === item) turn.render();
     }
   }
+}
+
+// The promise's result, or at once the AbortError of the signal.
+function untilAborted(promise, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new DOMException('stopped', 'AbortError'));
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, {once: true});
+    promise.then(resolve, reject);
+  });
 }

@@ -10,6 +10,8 @@ const MAX_TOTAL_BYTES = 47 * 1024 * 1024;
 const IMAGE_NAME = /\.(png|jpe?g|webp|gif|tiff?|bmp|heic|heif|avif)$/i;
 export const ACCEPTED = 'image/*,.heic,.heif,.avif,.tif,.tiff,.bmp,.webp';
 
+export const isPicture = (file) => file.type.startsWith('image/') || IMAGE_NAME.test(file.name);
+
 let nextId = 1;
 
 // One picture. `original` is the file as it came, `blob` what is sent: the same, or turned by `rotation` degrees.
@@ -42,11 +44,11 @@ export class Picture {
     this.marks = null;
   }
 
-  // A part of a chat message. The data URL is made once and kept.
-  async part() {
+  // A part of a chat message: where the server has the picture, else the picture itself.
+  async part(uploads) {
     if (this.wanted !== this.rotation) await this.turnTo(this.wanted);
-    this.dataUrl ??= await readDataUrl(this.blob);
-    return {type: 'image_url', image_url: {url: this.dataUrl}};
+    const url = await uploads.url(this.blob) ?? (this.dataUrl ??= await readDataUrl(this.blob));
+    return {type: 'image_url', image_url: {url}};
   }
 
   record() {
@@ -83,9 +85,10 @@ async function turned(blob, degrees) {
 
 export class Pictures {
   // `changed` is called whenever the list or the shown picture changes, `notice` with a text for the user, `tokens`
-  // gives the cost of a size or null.
-  constructor(elements, {changed, notice, tokens}) {
+  // gives the cost of a size or null; `uploads` begins to send what is added.
+  constructor(elements, {changed, notice, tokens, uploads}) {
     this.elements = elements;
+    this.uploads = uploads;
     this.changed = changed;
     this.notice = notice;
     this.tokens = tokens;
@@ -101,7 +104,7 @@ export class Pictures {
   add(files, questions = null) {
     for (const file of files) {
       const name = file.name || 'picture';
-      if (!file.type.startsWith('image/') && !IMAGE_NAME.test(name)) {
+      if (!isPicture(file)) {
         this.notice(t('errKind', {name}));
         continue;
       }
@@ -111,6 +114,7 @@ export class Pictures {
         continue;
       }
       this.put(new Picture({name, blob: file, questions}));
+      this.uploads.start(file);
     }
     this.refresh();
   }
@@ -131,6 +135,7 @@ export class Pictures {
   async rotate(item) {
     try {
       await item.turnTo(item.rotation + 90);
+      this.uploads.start(item.blob);
     } catch {
       this.notice(t('rotateFailed'));
     }

@@ -1,4 +1,4 @@
-// Conversations in the browser: IndexedDB, bounded in number and in bytes of pictures; the oldest go first.
+// Conversations and jobs in the browser: IndexedDB, bounded in number and in bytes of pictures; the oldest go first.
 
 export const MAX_CONVERSATIONS = 100;
 export const MAX_PICTURE_BYTES = 300e6;
@@ -9,9 +9,13 @@ const request = (pending) => new Promise((resolve, reject) => {
 });
 
 function open() {
-  const opening = indexedDB.open('saccade', 1);
+  const opening = indexedDB.open('saccade', 2);
   opening.onupgradeneeded = () => {
-    opening.result.createObjectStore('conversations', {keyPath: 'id'}).createIndex('updated', 'updated');
+    const db = opening.result, names = db.objectStoreNames;
+    if (!names.contains('conversations')) {
+      db.createObjectStore('conversations', {keyPath: 'id'}).createIndex('updated', 'updated');
+    }
+    if (!names.contains('jobs')) db.createObjectStore('jobs', {keyPath: 'id'});
   };
   return request(opening);
 }
@@ -33,8 +37,25 @@ export class Store {
 
   get usable() { return Boolean(this.db); }
 
-  objects(mode) {
-    return this.db.transaction('conversations', mode).objectStore('conversations');
+  objects(mode, name = 'conversations') {
+    return this.db.transaction(name, mode).objectStore(name);
+  }
+
+  // Jobs of many tasks: {id, created, question, fields, entries}, in no order.
+  async jobs() {
+    return this.db ? request(this.objects('readonly', 'jobs').getAll()) : [];
+  }
+
+  async saveJob(record) {
+    try {
+      if (this.db) await request(this.objects('readwrite', 'jobs').put(record));
+    } catch {
+      // No room: the job then ends with the page.
+    }
+  }
+
+  async removeJob(id) {
+    if (this.db) await request(this.objects('readwrite', 'jobs').delete(id));
   }
 
   // Newest first.

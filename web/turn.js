@@ -257,7 +257,7 @@ export class Turn {
   }
 
   async userMessage() {
-    const parts = await Promise.all(this.pictures.map((item) => item.part()));
+    const parts = await Promise.all(this.pictures.map((item) => item.part(this.page.pictures.uploads)));
     return {role: 'user', content: [...parts, {type: 'text', text: this.question}]};
   }
 

@@ -6,18 +6,22 @@ import os
 import re
 import shutil
 import threading
+import urllib.error
+import urllib.request
 
 import pytest
 from conftest import ROOT
 from page_driver import answer, ask, ask_and_wait, choose, drop, last_turn, rgb, style
 from PIL import Image, ImageDraw
 from playwright.sync_api import expect
-from relay import CHAT, stream
+from relay import CHAT, refuse, stream
 
 EXAMPLES = ROOT / "examples"
 QUESTIONS = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
 STARS = next(entry for entry in QUESTIONS if entry["file"] == "count.png")
 FIRST_LOAD_BYTES = 300_000
+IMAGES = "/v1/images"
+SMALL_UPLOAD_BYTES = 2000
 
 
 def entries(name):
@@ -26,6 +30,12 @@ def entries(name):
 
 def messages_sent(relay):
     return json.loads(relay.sent(CHAT)[-1])["messages"]
+
+
+def picture_sent(relay):
+    """Bytes of the picture of the last question, however they came to the server."""
+    url = messages_sent(relay)[0]["content"][0]["image_url"]["url"]
+    return base64.b64decode(url.split(",")[1]) if url.startswith("data:") else relay.sent(IMAGES)[-1]
 
 
 def test_a_dropped_picture_is_asked_about_in_english_and_chinese(page):
@@ -94,6 +104,43 @@ def test_several_pictures_go_together_and_follow_ups_keep_them(page, relay):
     assert sent[1]["content"] == "Two pictures." and sent[2]["content"] == [{"type": "text", "text": "And now?"}]
 
 
+@pytest.fixture
+def keeps_pictures(server):
+    request = urllib.request.Request(server.url + IMAGES, (EXAMPLES / "shapes.png").read_bytes(), {"content-type": "image/png"})
+    try:
+        urllib.request.urlopen(request, timeout=30).close()
+    except urllib.error.HTTPError:
+        pytest.skip("this binary keeps no pictures")
+
+
+@pytest.mark.usefixtures("keeps_pictures")
+def test_a_picture_is_uploaded_once_and_follow_ups_are_small(page, relay):
+    drop(page, EXAMPLES / STARS["file"])
+    assert ask_and_wait(page, STARS["question_en"]) == STARS["answer_en"]
+    assert relay.sent(IMAGES) == [(EXAMPLES / STARS["file"]).read_bytes()]
+    before = sum(len(body) for _, _, body in relay.requests)
+    assert ask_and_wait(page, STARS["question_zh"]) == STARS["answer_zh"]
+    assert sum(len(body) for _, _, body in relay.requests) - before < SMALL_UPLOAD_BYTES
+
+
+@pytest.mark.usefixtures("keeps_pictures")
+def test_a_picture_that_the_server_has_forgotten_is_sent_again(page, relay, server):
+    drop(page, EXAMPLES / STARS["file"])
+    assert ask_and_wait(page, STARS["question_en"]) == STARS["answer_en"]
+    kept = messages_sent(relay)[0]["content"][0]["image_url"]["url"].removeprefix("saccade-image:")
+    urllib.request.urlopen(urllib.request.Request(f"{server.url}{IMAGES}/{kept}", method="DELETE"), timeout=30).close()
+    assert ask_and_wait(page, STARS["question_zh"]) == STARS["answer_zh"]
+    assert len(relay.sent(IMAGES)) == 2
+
+
+def test_a_server_that_keeps_no_pictures_gets_them_with_the_question(page, relay):
+    relay.script(IMAGES, refuse(404, "no such path"))
+    drop(page, EXAMPLES / STARS["file"])
+    assert ask_and_wait(page, STARS["question_en"]) == STARS["answer_en"]
+    assert picture_sent(relay) == (EXAMPLES / STARS["file"]).read_bytes()
+    assert messages_sent(relay)[0]["content"][0]["image_url"]["url"].startswith("data:image/png;base64,")
+
+
 def test_a_turned_picture_is_sent_turned(page, relay):
     choose(page, EXAMPLES / "two_shapes.png")
     width, height = Image.open(EXAMPLES / "two_shapes.png").size
@@ -102,8 +149,7 @@ def test_a_turned_picture_is_sent_turned(page, relay):
     expect(page.locator("#picture-line")).to_contain_text(f"{height} × {width}")
     relay.script(CHAT, stream("Turned."))
     ask_and_wait(page, "?")
-    sent = messages_sent(relay)[0]["content"][0]["image_url"]["url"]
-    turned = Image.open(io.BytesIO(base64.b64decode(sent.split(",")[1]))).convert("RGB")
+    turned = Image.open(io.BytesIO(picture_sent(relay))).convert("RGB")
     upright = Image.open(EXAMPLES / "two_shapes.png").convert("RGB")
     assert turned.tobytes() == upright.transpose(Image.Transpose.ROTATE_270).tobytes()  # a quarter, clockwise, nothing lost
 

@@ -9,7 +9,7 @@ const EVERY_MS = 2000;
 const share = (part, whole) => (whole > 0 ? part / whole : 0);
 const percent = (value) => `${number(100 * value, 1)} %`;
 
-// [title, figures(history) -> {value, note, line?: [numbers], filled?: 0..1}]
+// [title, figures(history) -> {value, note, line?: [numbers], filled?: 0..1} or false when the server has no such thing]
 const TILES = [
   ['dashRunning', (h) => ({value: number(h.latest('saccade_requests_running')),
                            note: t('dashWaiting', {n: number(h.latest('saccade_requests_waiting'))}),
@@ -41,6 +41,10 @@ const TILES = [
                           note: t('dashImagesNote', {hits: number(h.latest('saccade_image_cache_hits_total')),
                                                      encoded: number(h.latest('saccade_pictures_encoded_total'))}),
                           line: h.series('saccade_image_cache_bytes')})],
+  ['dashTasks', (h) => h.has('saccade_tasks_queued') &&
+      {value: number(h.latest('saccade_tasks_queued')), line: h.series('saccade_tasks_queued'),
+       note: t('dashTasksNote', {n: number(h.latest('saccade_tasks_running')),
+                                 finished: number(h.latest('saccade_tasks_finished_total'))})}],
   ['dashFinished', (h) => ({value: number(h.latest('saccade_requests_finished_total')),
                             note: t('dashFinishedNote', {failed: number(h.latest('saccade_requests_failed_total')),
                                                          stopped: number(h.latest('saccade_requests_cancelled_total')),
@@ -92,7 +96,10 @@ export class Dashboard {
 
   fill() {
     TILES.forEach(([, figures], index) => {
-      const {value, note, line, filled} = figures(this.history), tile = this.tiles[index];
+      const shown = figures(this.history), tile = this.tiles[index];
+      tile.element.hidden = !shown;
+      if (!shown) return;
+      const {value, note, line, filled} = shown;
       tile.value.textContent = value;
       tile.note.textContent = note;
       if (line) tile.chart.replaceChildren(sparkline(line));

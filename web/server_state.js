@@ -11,11 +11,12 @@ export class ServerState {
     this.settings = settings;
     this.state = 'loading';
     this.name = '';
+    this.locked = false;  // it wants a key that it has not got
     this.watching = false;
   }
 
   show() {
-    const text = this.state === 'ready' ? this.name : t(this.state);
+    const text = this.state !== 'ready' ? t(this.state) : this.locked ? t('locked') : this.name;
     this.badge.dataset.state = this.state;
     this.badge.title = text;
     if (this.label.textContent !== text) this.label.textContent = text;
@@ -39,10 +40,11 @@ export class ServerState {
     try {
       const {id, min_pixels = 0, max_pixels = 0} = await api.modelCard(this.settings.key);
       this.name = id;
+      this.locked = false;
       this.settings.model = {min_pixels, max_pixels};
       this.settings.changed();
-    } catch {
-      // Without the right key the name stays unknown; asking explains it.
+    } catch (error) {
+      this.locked = error.kind === 'key';
     }
     this.show();
   }

@@ -46,6 +46,11 @@ def test_axe_finds_no_serious_fault(open_page, relay, language, scheme, width, h
         expect(page.locator("dialog[open] h2")).to_be_visible()
         assert faults(page) == []
         page.keyboard.press("Escape")
+    for section in ("tasks", "server"):
+        page.locator(f"#tabs [data-tab={section}]").click()
+        expect(page.locator(f"#tab-{section} h1")).to_be_visible()
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_the_language_follows_the_browser_and_the_choice_lasts(open_page):

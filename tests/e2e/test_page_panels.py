@@ -6,7 +6,7 @@ import shutil
 import urllib.request
 
 import pytest
-from conftest import ROOT, Server
+from conftest import ROOT, Server, run
 from page_driver import ask_and_wait, drop
 from playwright.sync_api import expect
 from relay import Relay, refuse
@@ -162,6 +162,29 @@ def test_the_rest_of_a_job_can_be_cancelled(task_server, page, relay, tmp_path):
     start_job(page, twenty(tmp_path))
     page.get_by_role("button", name="Cancel the rest").click()
     expect(page.locator("tr[data-status=cancelled]")).to_have_count(20)
+
+
+def test_a_server_with_keys_is_used_with_the_key_of_the_settings(browser, tmp_path):
+    keys = tmp_path / "keys"
+    code, out, _ = run("key", "--file", keys, "someone")
+    assert code == 0
+    secret = re.search(r"sk-\S+", out).group(0)
+    server = Server("--api-keys", keys, "--data-dir", tmp_path / "data")
+    page = browser.new_page(locale="en-US")
+    page.goto(server.url)
+    expect(page.locator("#model-name")).to_have_text("API key needed")
+    page.locator("#settings").click()
+    page.locator("[name=key]").fill(secret)
+    page.keyboard.press("Escape")
+    expect(page.locator("#model-name")).to_have_text("demo")
+    drop(page, SHAPES)
+    assert ask_and_wait(page, QUESTION) == ANSWERS["shapes.png"]
+    start_job(page, [SHAPES])
+    expect(page.locator(".job [role=status]")).to_contain_text("1 of 1 answered", timeout=60_000)
+    page.get_by_role("link", name="Server").click()
+    expect(tile(page, "Tasks waiting").locator("small")).to_have_text("0 running · 1 finished")
+    page.close()
+    assert server.stop() == 0
 
 
 def test_a_server_without_tasks_says_so(page):

@@ -21,7 +21,7 @@ struct ServeOptions {
   ModelOptions model;
   ServerOptions server;
   int max_running = 16, max_waiting = 64;
-  int64_t image_cache_mb = 256;
+  int64_t image_cache_mb = 256, upload_mb = 256, upload_seconds = 3600;
   bool no_prefix_cache = false;
   int drain_seconds = 30;
   std::string log_format = "auto", log_level = "info";
@@ -98,7 +98,10 @@ Status Serve(ServeOptions options) {
   SACCADE_ASSIGN_OR_RETURN(options.server.tasks, OpenTasks(options));
   options.server.max_tasks_in_flight = options.max_running + 2;
   // The socket first: /healthz answers while the model is loading, and a taken port is known at once.
-  SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.server));
+  ServerOptions server_options = options.server;
+  server_options.image_store = {static_cast<size_t>(options.upload_mb) << 20,
+                                std::chrono::seconds(options.upload_seconds)};
+  SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(server_options));
   SACCADE_ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint,
                            LoadCheckpoint(options.model, choice));
   if (!checkpoint->template_note.empty()) fmt::print(stderr, "saccade: {}\n", checkpoint->template_note);
@@ -174,6 +177,13 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
       ->add_option("--image-cache-mb", options->image_cache_mb,
                    "MiB of encoded pictures that are kept for later questions")
       ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--upload-mb", options->upload_mb, "MiB of pictures that POST /v1/images keeps")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--upload-seconds", options->upload_seconds, "How long an uploaded picture is kept unused")
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   command->add_flag("--no-prefix-cache", options->no_prefix_cache,
                     "Compute every prompt from its first token, also what an earlier request began with");

@@ -72,6 +72,7 @@ Status AnswerSession::Submit(ChatBackend& backend) {
     auto prepared = backend.Prepare(prompt);
     if (!prepared.ok()) return WithRequestPath(std::move(prepared).status(), request_.picture_paths);
     prepared_.push_back(std::move(*prepared));
+    if (request_.pixel_boxes) SACCADE_RETURN_IF_ERROR(MeasurePictures(backend, prompt));
   }
   request_.prompts.clear();  // the pictures live on in what was prepared
   if (exchange_->gone()) return Cancelled("the client went away");
@@ -86,6 +87,15 @@ Status AnswerSession::Submit(ChatBackend& backend) {
         },
         choice));
   }
+  return OkStatus();
+}
+
+// Boxes refer to the upright pictures as they came, whatever size the model sees.
+Status AnswerSession::MeasurePictures(const ChatBackend& backend, const ChatInput& prompt) {
+  SACCADE_ASSIGN_OR_RETURN(const RequestEstimate estimate, backend.Estimate(prompt));
+  for (const RequestEstimate::Picture& picture : estimate.pictures)
+    box_pictures_.sizes.push_back(picture.original);
+  box_pictures_.usual = UsualPicture(prompt.conversation).value_or(0);
   return OkStatus();
 }
 
@@ -173,6 +183,7 @@ void AnswerSession::OnText(size_t index, const TextEvent& piece) {
   const bool reports = request_.logprobs && !piece.logprobs.empty();
   if (text.empty() && !reports) return;
   CountText(choice);
+  if (request_.pixel_boxes && request_.stream) choice.text += text;
   if (request_.stream) {
     WriteText(index, text, reports ? Logprobs(choice, piece.logprobs) : OrderedJson());
     return;
@@ -200,7 +211,8 @@ void AnswerSession::OnFinished(size_t index, const FinishedEvent& finished) {
   const std::string rest = choice.partial.empty() ? "" : ReplaceInvalidUtf8(choice.partial);
   if (request_.stream) {
     if (!rest.empty()) WriteText(index, rest, nullptr);
-    const OrderedJson last = format_.LastChoice(static_cast<int>(index), !choice.text_sent, finished.reason);
+    OrderedJson last = format_.LastChoice(static_cast<int>(index), !choice.text_sent, finished.reason);
+    if (request_.pixel_boxes) last["delta"]["boxes"] = PixelBoxesJson(choice.text + rest, box_pictures_);
     exchange_->Write(SseData(ChunkJson(format_, head_, OrderedJson::array({last}),
                                        {{"timings_ms", TimingsJson(finished.timings)}})));
   } else {
@@ -219,6 +231,7 @@ void AnswerSession::SendWhole() {
     OrderedJson logprobs = request_.logprobs ? Logprobs(choice, choice.logprobs) : OrderedJson();
     entries.push_back(
         format_.WholeChoice(static_cast<int>(i), choice.text, std::move(logprobs), choice.finished->reason));
+    if (request_.pixel_boxes) entries.back()["message"]["boxes"] = PixelBoxesJson(choice.text, box_pictures_);
   }
   End();
   exchange_->Send(JsonReply(WholeJson(format_, head_, std::move(entries), TotalUsage(), LongestTimings())));

@@ -13,6 +13,7 @@
 #include "server/answer_options.h"
 #include "server/chat_backend.h"
 #include "server/exchange.h"
+#include "server/pixel_boxes.h"
 #include "server/running_answers.h"
 #include "server/server_metrics.h"
 
@@ -24,6 +25,7 @@ struct AnswerRequest {
   std::vector<ChatInput> prompts;          // each is answered `choices` times
   std::vector<std::string> picture_paths;  // where the pictures of the only prompt stand in the request
   bool stream = false, include_usage = false, include_progress = false, logprobs = false;
+  bool pixel_boxes = false;  // of the pictures of the only prompt
   int choices = 1;
   bool batch = false;
   std::string user;
@@ -56,7 +58,7 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
 
   struct Choice {
     std::string partial;  // bytes of a character that has not come completely
-    std::string text;     // of an answer that is sent whole
+    std::string text;     // of an answer that is sent whole, or whose boxes are wanted
     std::vector<TokenLogprob> logprobs;
     int64_t characters = 0;  // that logprobs were reported for
     bool text_sent = false;
@@ -65,6 +67,7 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   };
 
   Status Submit(ChatBackend& backend);
+  Status MeasurePictures(const ChatBackend& backend, const ChatInput& prompt);
   void Stop(GoneReason reason);
   // All choices are in the backend's queue, or none is.
   void Open();
@@ -99,6 +102,7 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   ReplyHead head_;
   const std::string exchange_id_;
   std::vector<std::shared_ptr<PreparedChat>> prepared_;  // one per prompt
+  BoxPictures box_pictures_;
   const Clock::time_point started_ = Clock::now();
   std::atomic<bool> server_stopping_{false};
 

@@ -96,10 +96,12 @@ Result<AnswerRequest> ApiRoutes::ParseChat(const HttpRequest& http, ChatBackend&
   PicturePartOptions parts;
   parts.max_pictures = options_.max_pictures;
   parts.defaults = backend.model().pixel_limits;
+  parts.stored = options_.stored;
   SACCADE_ASSIGN_OR_RETURN(ChatRequest chat, ParseChatRequest(http.body, parts));
   SACCADE_RETURN_IF_ERROR(CheckModel(chat.model, backend.model()));
   AnswerRequest request = MakeAnswerRequest(ChatFormat(), chat);
   request.logprobs = chat.logprobs;
+  request.pixel_boxes = chat.pixel_boxes;
   request.picture_paths = std::move(chat.picture_paths);
   request.prompts.push_back(std::move(chat.input));
   return request;

@@ -5,6 +5,7 @@
 
 #include "server/answer_session.h"
 #include "server/backend_slot.h"
+#include "server/request_pictures.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
 
@@ -14,6 +15,7 @@ struct ApiOptions {
   size_t max_body_bytes = size_t{64} << 20;
   size_t max_pictures = 64;
   std::chrono::milliseconds heartbeat{10'000};
+  StoredPictures stored;
 };
 
 // Thread-safe.

@@ -30,6 +30,12 @@ constexpr ChatField kFields[] = {
       .min = 0,
       .max = 20},
      [](ChatRequest& out, const OrderedJson& value) { out.top_logprobs = value.get<int>(); }},
+    {{.name = "boxes",
+      .type = FieldType::kString,
+      .help = "\"pixels\" adds message.boxes: the boxes and points of the answer in pixels of the upright "
+              "picture",
+      .choices = "model|pixels"},
+     [](ChatRequest& out, const OrderedJson& value) { out.pixel_boxes = value == "pixels"; }},
     {{.name = "min_pixels",
       .type = FieldType::kInt,
       .help = "enlarge smaller pictures to this area; also per picture",

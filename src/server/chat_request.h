@@ -20,6 +20,7 @@ struct ChatRequest : AnswerOptions {
 
   // As they came; used while the request is read.
   bool logprobs = false;
+  bool pixel_boxes = false;  // "boxes": "pixels"
   int top_logprobs = 0;
   std::optional<int64_t> min_pixels, max_pixels;
 };

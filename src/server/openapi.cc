@@ -2,6 +2,7 @@
 
 #include "server/chat_request.h"
 #include "server/completion_request.h"
+#include "server/image_routes.h"
 #include "server/openapi_schema.h"
 #include "server/task_openapi.h"
 #include "server/token_routes.h"
@@ -12,13 +13,16 @@ namespace {
 using namespace openapi;
 
 J MessageSchemas() {
-  const J image = {{"type", "object"},
-                   {"properties",
-                    {{"url", {{"type", "string"}, {"description", "data URL of a picture, or bare base64"}}},
-                     {"detail", {{"type", "string"}, {"enum", J::array({"low", "high", "auto"})}}},
-                     {"min_pixels", Integer()},
-                     {"max_pixels", Integer()}}},
-                   {"required", J::array({"url"})}};
+  const J image = {
+      {"type", "object"},
+      {"properties",
+       {{"url",
+         {{"type", "string"},
+          {"description", "data URL of a picture, bare base64, or saccade-image:ID of an uploaded one"}}},
+        {"detail", {{"type", "string"}, {"enum", J::array({"low", "high", "auto"})}}},
+        {"min_pixels", Integer()},
+        {"max_pixels", Integer()}}},
+      {"required", J::array({"url"})}};
   const J text_part = Object({{"type", {{"const", "text"}}}, {"text", Text()}});
   const J image_part =
       Object({{"type", {{"const", "image_url"}}}, {"image_url", {{"anyOf", J::array({Text(), image})}}}});
@@ -51,12 +55,25 @@ J LogprobsSchema() {
   return OneOfNull(Object({{"content", ListOf(entry)}, {"refusal", OneOfNull(Text())}}));
 }
 
+// Of "boxes": "pixels".
+J BoxesSchema() {
+  return ListOf(Object({{"box", ListOf(Integer())},
+                        {"point", ListOf(Integer())},
+                        {"label", Text()},
+                        {"picture", Integer()},
+                        {"picture_size", ListOf(Integer())}},
+                       {"box", "point"}));
+}
+
 J CompletionSchema() {
-  const J choice =
-      Object({{"index", Integer()},
-              {"message", Object({{"role", Text()}, {"content", Text()}, {"refusal", OneOfNull(Text())}})},
-              {"logprobs", LogprobsSchema()},
-              {"finish_reason", {{"type", "string"}, {"enum", J::array({"stop", "length"})}}}});
+  const J choice = Object(
+      {{"index", Integer()},
+       {"message",
+        Object(
+            {{"role", Text()}, {"content", Text()}, {"refusal", OneOfNull(Text())}, {"boxes", BoxesSchema()}},
+            {"boxes"})},
+       {"logprobs", LogprobsSchema()},
+       {"finish_reason", {{"type", "string"}, {"enum", J::array({"stop", "length"})}}}});
   return Object({{"id", Text()},
                  {"object", {{"const", "chat.completion"}}},
                  {"created", Integer()},
@@ -74,7 +91,8 @@ J ProgressSchema() {
 
 J ChunkSchema() {
   const J choice = Object({{"index", Integer()},
-                           {"delta", Object({{"role", Text()}, {"content", Text()}}, {"role", "content"})},
+                           {"delta", Object({{"role", Text()}, {"content", Text()}, {"boxes", BoxesSchema()}},
+                                            {"role", "content", "boxes"})},
                            {"logprobs", LogprobsSchema()},
                            {"finish_reason", OneOfNull(Text())}});
   return Object({{"id", Text()},
@@ -215,6 +233,7 @@ OrderedJson OpenApiDocument() {
   tokenize_request["properties"]["messages"]["items"] = Ref("Message");
   J paths = Paths(), task_schemas = TaskSchemas(chat_request);
   paths.update(TaskPaths());
+  paths.update(ImagePaths());
   J document = {{"openapi", "3.1.0"},
                 {"info",
                  {{"title", "Saccade"},
@@ -235,6 +254,7 @@ OrderedJson OpenApiDocument() {
                     {"TokenizeRequest", std::move(tokenize_request)},
                     {"DetokenizeRequest", DetokenizeRequestSchema()},
                     {"Estimate", EstimateSchema()},
+                    {"ImageUpload", ImageUploadSchema()},
                     {"Model", ModelSchema()},
                     {"Error", ErrorSchema()}}}}}};
   document["components"]["schemas"].update(task_schemas);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/base64.h"
+#include "server/image_store.h"
 
 namespace saccade {
 namespace {
@@ -53,6 +54,18 @@ Result<std::optional<PixelLimits>> PartLimits(const ContentPart& part,
   return limits ? limits : whole_request;
 }
 
+// The file that `source` names or contains.
+Result<std::shared_ptr<const std::vector<std::byte>>> TakeBytes(std::string_view source,
+                                                                const StoredPictures& stored) {
+  const std::string_view trimmed = TrimSpace(source);
+  if (StartsWithNoCase(trimmed, kStoredImagePrefix)) {
+    if (!stored) return InvalidArgument("uploaded pictures cannot be used here; send the picture itself");
+    return stored(trimmed.substr(kStoredImagePrefix.size()));
+  }
+  SACCADE_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, DecodePictureSource(source));
+  return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
+
 Result<PictureInput> TakePicture(ContentPart& part, std::optional<PixelLimits> whole_request,
                                  const PicturePartOptions& options) {
   if (part.source.empty()) {
@@ -61,9 +74,8 @@ Result<PictureInput> TakePicture(ContentPart& part, std::optional<PixelLimits> w
   }
   PictureInput input;
   SACCADE_ASSIGN_OR_RETURN(input.limits, PartLimits(part, whole_request, options.defaults));
-  SACCADE_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, DecodePictureSource(part.source));
+  SACCADE_ASSIGN_OR_RETURN(input.bytes, TakeBytes(part.source, options.stored));
   std::string().swap(part.source);
-  input.bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   return input;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +14,14 @@
 
 namespace saccade {
 
+// The file behind the id of an uploaded picture.
+using StoredPictures =
+    std::function<Result<std::shared_ptr<const std::vector<std::byte>>>(std::string_view id)>;
+
 struct PicturePartOptions {
   size_t max_pictures = 64;  // per request
   PixelLimits defaults;      // the checkpoint's; a request may give only one of the two
+  StoredPictures stored;     // for "saccade-image:ID"; may be null
 };
 
 struct RequestPicture {

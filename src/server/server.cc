@@ -7,6 +7,7 @@
 #include "server/access.h"
 #include "server/api_routes.h"
 #include "server/assets.h"
+#include "server/image_routes.h"
 #include "server/task_routes.h"
 #include "server/token_routes.h"
 
@@ -55,11 +56,13 @@ TaskRouteOptions MakeTaskOptions(const ServerOptions& options) {
 class Server::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : api_({.max_body_bytes = options.max_body_bytes,
+      : images_(options.image_store),
+        api_({.max_body_bytes = options.max_body_bytes,
               .max_pictures = options.max_pictures,
-              .heartbeat = options.heartbeat},
+              .heartbeat = options.heartbeat,
+              .stored = Stored()},
              slot_, metrics_),
-        token_options_{options.max_body_bytes, options.max_pictures},
+        token_options_{options.max_body_bytes, options.max_pictures, Stored()},
         tasks_(options.tasks, slot_, MakeTaskOptions(options)),
         assets_(EmbeddedFiles()) {}
 
@@ -76,6 +79,7 @@ class Server::Impl {
     AddTokenRoutes(router, slot_, token_options_);
     tasks_.AddTo(router);
     tasks_.AddMetrics(metrics_);
+    AddImageRoutes(router, images_, token_options_.max_body_bytes);
     assets_.AddRoutes(router);
     metrics_.WatchBackend([this] { return slot_.Stats(); });
     SACCADE_ASSIGN_OR_RETURN(http_, HttpServer::Start(
@@ -105,7 +109,15 @@ class Server::Impl {
   HttpServer& http() { return *http_; }
 
  private:
+  StoredPictures Stored() {
+    return [this](std::string_view id) -> Result<ImageStore::Bytes> {
+      SACCADE_ASSIGN_OR_RETURN(ImageStore::Kept kept, images_.Get(id));
+      return std::move(kept.bytes);
+    };
+  }
+
   ServerMetrics metrics_;
+  ImageStore images_;
   BackendSlot slot_;
   std::unique_ptr<Access> access_;
   ApiRoutes api_;

@@ -16,6 +16,7 @@
 #include "server/chat_backend.h"
 #include "server/engine_backend.h"  // IWYU pragma: export
 #include "server/http_server.h"
+#include "server/image_store.h"
 #include "tasks/task_queue.h"
 
 namespace saccade {
@@ -29,6 +30,7 @@ struct ServerOptions {
   bool insecure_bind = false;                   // listen where other machines can connect even without keys
   std::shared_ptr<TaskQueue> tasks;             // null: no durable tasks
   int max_tasks_in_flight = 18;                 // a little over what the engine answers together
+  ImageStoreOptions image_store;                // of POST /v1/images
 };
 
 // Thread-safe. Has no signal handlers: those are the program's.

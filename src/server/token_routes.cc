@@ -98,9 +98,11 @@ Result<OrderedJson> Detokenize(const HttpRequest& http, const ChatBackend& backe
 
 OrderedJson SizeJson(Size size) { return {{"width", size.width}, {"height", size.height}}; }
 
-Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend, size_t max_pictures) {
+Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend,
+                             const TokenRouteOptions& options) {
   PicturePartOptions parts;
-  parts.max_pictures = max_pictures;
+  parts.max_pictures = options.max_pictures;
+  parts.stored = options.stored;
   parts.defaults = backend.model().pixel_limits;
   SACCADE_ASSIGN_OR_RETURN(const ChatRequest request, ParseChatRequest(http.body, parts));
   SACCADE_RETURN_IF_ERROR(CheckModel(request.model, backend.model()));
@@ -144,8 +146,8 @@ void AddTokenRoutes(Router& router, BackendSlot& slot, const TokenRouteOptions& 
   router.Add(ModelRoute("/tokenize", options.max_body_bytes, slot, Tokenize));
   router.Add(ModelRoute("/detokenize", options.max_body_bytes, slot, Detokenize));
   router.Add(ModelRoute("/v1/estimate", options.max_body_bytes, slot,
-                        [limit = options.max_pictures](const HttpRequest& http, const ChatBackend& backend) {
-                          return Estimate(http, backend, limit);
+                        [options](const HttpRequest& http, const ChatBackend& backend) {
+                          return Estimate(http, backend, options);
                         }));
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "server/backend_slot.h"
+#include "server/request_pictures.h"
 #include "server/router.h"
 #include "server/schema.h"
 
@@ -13,6 +14,7 @@ namespace saccade {
 struct TokenRouteOptions {
   size_t max_body_bytes = size_t{64} << 20;
   size_t max_pictures = 64;
+  StoredPictures stored;
 };
 void AddTokenRoutes(Router& router, BackendSlot& slot, const TokenRouteOptions& options);
 

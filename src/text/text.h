@@ -2,6 +2,7 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#include "text/answer_boxes.h"
 #include "text/chat_template.h"
 #include "text/messages.h"
 #include "text/sampler.h"

@@ -16,7 +16,7 @@ TaskExecution::TaskExecution(const std::shared_ptr<ChatBackend>& backend, ChatRe
       choices_(static_cast<size_t>(request.choices)) {}
 
 Result<std::shared_ptr<TaskExecution>> TaskExecution::Prepare(const std::shared_ptr<ChatBackend>& backend,
-                                                              std::string_view body, const std::string& user,
+                                                              std::string_view body, const TaskOrigin& origin,
                                                               size_t max_pictures) {
   PicturePartOptions parts;
   parts.max_pictures = max_pictures;
@@ -24,7 +24,8 @@ Result<std::shared_ptr<TaskExecution>> TaskExecution::Prepare(const std::shared_
   SACCADE_ASSIGN_OR_RETURN(ChatRequest request, ParseChatRequest(body, parts));
   SACCADE_RETURN_IF_ERROR(CheckModel(request.model, backend->model()));
   request.input.priority = Priority::kBatch;
-  request.input.user = user;
+  request.input.user = origin.user;
+  request.input.cache_scope = origin.cache_scope;
   const ChatInput input = std::move(request.input);
   const std::vector<std::string> paths = std::move(request.picture_paths);
   std::shared_ptr<TaskExecution> execution(new TaskExecution(backend, std::move(request)));

@@ -24,12 +24,17 @@ struct TaskLive {
   std::string text;             // of the first choice, so far
 };
 
+// Whose turn a task uses, and with whom it shares computed prompts and pictures.
+struct TaskOrigin {
+  std::string user, cache_scope;
+};
+
 // Thread-safe. Kept alive by the sinks that the backend holds.
 class TaskExecution : public std::enable_shared_from_this<TaskExecution> {
  public:
   // Reads and prepares a chat request on the calling thread. Errors name the part of the body at fault.
   static Result<std::shared_ptr<TaskExecution>> Prepare(const std::shared_ptr<ChatBackend>& backend,
-                                                        std::string_view body, const std::string& user,
+                                                        std::string_view body, const TaskOrigin& origin,
                                                         size_t max_pictures);
 
   // Queues all choices. After success `on_end` is called once, on a thread of the backend, when the last of

@@ -52,7 +52,9 @@ J BatchSchema() {
 
 // Answers of every route that uses the store.
 J StoreErrors() {
-  return {{"404", ErrorAnswer("unknown, or its time to live has passed, or the server keeps no tasks")},
+  return {{"401", ErrorAnswer("the server has API keys and this is none of them")},
+          {"429", ErrorAnswer("the key's limits, or too many tasks are queued")},
+          {"404", ErrorAnswer("unknown, or its time to live has passed, or the server keeps no tasks")},
           {"503", ErrorAnswer("the store cannot be used now")},
           {"507", ErrorAnswer("the disk is full; nothing was stored")}};
 }
@@ -69,7 +71,6 @@ J SubmitErrors() {
           {"403", ErrorAnswer("sent by a page of another site")},
           {"408", ErrorAnswer("the request took too long to arrive")},
           {"413", ErrorAnswer("the body or the number of pictures is over the limit")},
-          {"429", ErrorAnswer("too many tasks are queued")},
           {"500", ErrorAnswer("a fault of the server")}};
 }
 
@@ -142,7 +143,7 @@ J BatchPaths() {
       {"/api/batch",
        {{"post",
          {{"summary", "Accept many questions, one per line, in OpenAI's batch format; all or none"},
-          {"requestBody", {{"required", true}, {"content", Content("application/jsonl", Text())}}},
+          {"requestBody", {{"required", true}, {"content", Content("text/plain", Text())}}},
           {"responses", Responses("202", Answer("accepted, on disk", "application/json", Ref("Batch")),
                                   SubmitErrors())}}}}},
       {"/api/batch/{id}",

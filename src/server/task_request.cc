@@ -59,7 +59,7 @@ Status TakeTaskFields(const OrderedJson& document, const TaskRequestOptions& opt
   }
   task.idempotency_key = std::move(fields.idempotency_key);
   // Keys of different users are different keys.
-  if (!task.idempotency_key.empty()) task.idempotency_key = options.user + "\n" + task.idempotency_key;
+  if (!task.idempotency_key.empty()) task.idempotency_key = options.caller.user + "\n" + task.idempotency_key;
   task.priority = fields.priority;
   task.ttl_ms = std::llround(fields.ttl * 1000);
   if (fields.deadline > 0) {
@@ -120,7 +120,8 @@ Result<TaskSubmission> FromDocument(OrderedJson document, std::string_view body,
                         : std::string(body);
   SACCADE_RETURN_IF_ERROR(CheckChat(submission.body, backend, options.max_pictures));
   submission.task.id = MakeTaskId();
-  submission.about["user"] = options.user;
+  submission.task.owner = TaskOwner(options.caller);
+  submission.about = {{"user", options.caller.user}, {"cache_scope", options.caller.cache_scope}};
   return submission;
 }
 
@@ -184,6 +185,8 @@ Result<TaskSubmission> ParseBatchLine(std::string_view line, ChatBackend* backen
   submission->about["custom_id"] = std::move(custom_id);
   return submission;
 }
+
+std::string TaskOwner(const Caller& caller) { return caller.key_name.empty() ? "" : caller.user; }
 
 OrderedJson TaskFieldsSchema() {
   OrderedJson schema = ObjectSchema<TaskFields>(kFields);

@@ -31,8 +31,10 @@ std::string_view QueryValue(std::string_view query, std::string_view name) {
   return {};
 }
 
-Result<TaskFilter> FilterFrom(std::string_view query) {
+Result<TaskFilter> FilterFrom(const HttpRequest& http) {
+  const std::string_view query = http.query;
   TaskFilter filter;
+  filter.owner = TaskOwner(http.caller);
   if (const auto status = QueryValue(query, "status"); !status.empty()) {
     filter.state = TaskStateFromName(status);
     if (!filter.state) {
@@ -130,7 +132,7 @@ void TaskRoutes::SubmitTask(const std::shared_ptr<Exchange>& exchange) {
   const auto backend = slot_.Get();
   auto submission =
       ParseTaskRequest(http.Header("content-type"), http.body, backend.get(),
-                       {.max_pictures = options_.max_pictures, .user = http.caller.user, .now_ms = NowMs()});
+                       {.max_pictures = options_.max_pictures, .caller = http.caller, .now_ms = NowMs()});
   if (!submission.ok()) return exchange->Send(ErrorReply(submission.status()));
   auto outcomes = queue_->Submit({&*submission, 1});
   if (!outcomes.ok()) return exchange->Send(ErrorReply(outcomes.status()));
@@ -148,12 +150,31 @@ void TaskRoutes::SubmitTask(const std::shared_ptr<Exchange>& exchange) {
   exchange->Send(std::move(response));
 }
 
+// Somebody else's tasks are as unknown as those that do not exist.
+Result<Task> TaskRoutes::GetOwn(const HttpRequest& request, const std::string& id) {
+  SACCADE_ASSIGN_OR_RETURN(Task task, queue_->store().Get(id));
+  if (!task.owner.empty() && task.owner != TaskOwner(request.caller))
+    return NotFound("there is no task \"{}\"", id);
+  return task;
+}
+
+// Lines that are forgotten already tell nothing about the owner; the others have the same one.
+Result<int64_t> TaskRoutes::OwnBatchSize(const HttpRequest& request, const std::string& id) {
+  SACCADE_ASSIGN_OR_RETURN(const int64_t size, BatchSize(id));
+  for (int64_t i = 0; i < size; ++i) {
+    if (!queue_->store().GetState(BatchTaskId(id, i)).ok()) continue;
+    SACCADE_RETURN_IF_ERROR(GetOwn(request, BatchTaskId(id, i)).status());
+    return size;
+  }
+  return NotFound("there is no batch \"{}\"", id);
+}
+
 void TaskRoutes::ShowTask(const std::shared_ptr<Exchange>& exchange) {
   std::string id = exchange->request().path_tail;
   const bool events = TakeSuffix(id, kEventsSuffix);
   // Before the store is asked: a task that ends in between is then told as ended.
   const auto live = runner_->Live(id);
-  const auto task = queue_->store().Get(id);
+  const auto task = GetOwn(exchange->request(), id);
   if (!task.ok()) return exchange->Send(ErrorReply(task.status()));
   if (events) return events_->Watch(exchange, *task, exchange->request().Header("last-event-id"));
   exchange->Send(JsonReply(TaskJson(*task, live, runner_->Stats().seconds_per_task)));
@@ -161,14 +182,15 @@ void TaskRoutes::ShowTask(const std::shared_ptr<Exchange>& exchange) {
 
 void TaskRoutes::CancelTask(const std::shared_ptr<Exchange>& exchange) {
   const std::string& id = exchange->request().path_tail;
-  const auto task = queue_->Cancel(id);
+  const auto own = GetOwn(exchange->request(), id);
+  const auto task = own.ok() ? queue_->Cancel(id) : own;
   if (!task.ok()) return exchange->Send(ErrorReply(task.status()));
   runner_->StopTask(id);
   exchange->Send(JsonReply(TaskJson(*task, std::nullopt, 0)));
 }
 
 void TaskRoutes::ListTasks(const std::shared_ptr<Exchange>& exchange) {
-  const auto filter = FilterFrom(exchange->request().query);
+  const auto filter = FilterFrom(exchange->request());
   if (!filter.ok()) return exchange->Send(ErrorReply(filter.status()));
   const auto page = queue_->store().List(*filter);
   if (!page.ok()) return exchange->Send(ErrorReply(page.status()));
@@ -189,7 +211,7 @@ void TaskRoutes::SubmitBatch(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& http = exchange->request();
   const auto backend = slot_.Get();
   const TaskRequestOptions options{
-      .max_pictures = options_.max_pictures, .user = http.caller.user, .now_ms = NowMs()};
+      .max_pictures = options_.max_pictures, .caller = http.caller, .now_ms = NowMs()};
   std::vector<TaskSubmission> submissions;
   std::string_view rest = http.body;
   for (int64_t number = 1; !rest.empty(); ++number) {
@@ -242,7 +264,7 @@ OrderedJson TaskRoutes::BatchJson(const std::string& id, int64_t size) {
 void TaskRoutes::ShowBatch(const std::shared_ptr<Exchange>& exchange) {
   std::string id = exchange->request().path_tail;
   const bool results = TakeSuffix(id, kResultsSuffix);
-  const auto size = BatchSize(id);
+  const auto size = OwnBatchSize(exchange->request(), id);
   if (!size.ok()) return exchange->Send(ErrorReply(size.status()));
   if (results) return SendBatchResults(*exchange, id, *size);
   OrderedJson json = BatchJson(id, *size);
@@ -268,7 +290,7 @@ void TaskRoutes::SendBatchResults(Exchange& exchange, const std::string& id, int
 
 void TaskRoutes::CancelBatch(const std::shared_ptr<Exchange>& exchange) {
   const std::string& id = exchange->request().path_tail;
-  const auto size = BatchSize(id);
+  const auto size = OwnBatchSize(exchange->request(), id);
   if (!size.ok()) return exchange->Send(ErrorReply(size.status()));
   for (int64_t i = 0; i < *size; ++i) {
     const std::string task = BatchTaskId(id, i);

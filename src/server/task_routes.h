@@ -49,6 +49,8 @@ class TaskRoutes {
   void SubmitBatch(const std::shared_ptr<Exchange>& exchange);
   void ShowBatch(const std::shared_ptr<Exchange>& exchange);
   void CancelBatch(const std::shared_ptr<Exchange>& exchange);
+  Result<Task> GetOwn(const HttpRequest& request, const std::string& id);
+  Result<int64_t> OwnBatchSize(const HttpRequest& request, const std::string& id);
   void SendBatchResults(Exchange& exchange, const std::string& id, int64_t size);
   OrderedJson BatchJson(const std::string& id, int64_t size);
 

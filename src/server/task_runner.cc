@@ -14,6 +14,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBusyPause{50};
 // The store cannot take an end: the disk is full or it cannot be reached.
 constexpr milliseconds kStorePause{500};
+// A fresh runner begins with so many tasks and adds one with each that ends: a server that is killed again
+// and again just after its start takes few tasks with it.
+constexpr int64_t kFirstPlaces = 2;
 // How much of the recent past the speed is made of.
 constexpr double kNewShare = 0.15;
 // Enough for the engine's last events after a Cancel; its step takes far less.
@@ -102,55 +105,93 @@ TaskRunnerStats TaskRunner::Stats() const {
   return stats;
 }
 
-bool TaskRunner::WaitForPlace() {
+TaskRunner::Place TaskRunner::WaitForPlace() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    const int64_t most = std::min<int64_t>(options_.max_in_flight, kFirstPlaces + ended_);
+    const bool room = active_ == 0 || (active_ < most && !lone_wanted_);
     // The slot tells of a backend by no notification; it comes once.
-    if (active_ < options_.max_in_flight && lone_ == 0 && slot_.Get() != nullptr) {
+    if (room && !lone_ && slot_.Get() != nullptr) {
       ++active_;
-      return true;
+      lone_ = std::exchange(lone_wanted_, false);
+      return lone_ ? Place::kAlone : Place::kShared;
     }
     changed_.wait_for(lock, options_.poll_every);
   }
-  return false;
+  return Place::kNone;
+}
+
+void TaskRunner::GiveBack(Place place) {
+  const std::lock_guard lock(mutex_);
+  --active_;
+  if (place == Place::kAlone) lone_ = false;
+  changed_.notify_all();
 }
 
 bool TaskRunner::WaitForWork(uint64_t seen) {
   std::unique_lock lock(mutex_);
-  --active_;
-  changed_.notify_all();
   changed_.wait_for(lock, options_.poll_every, [&] { return stopping_ || wakes_ != seen; });
   return !stopping_;
 }
 
 void TaskRunner::ClaimLoop() {
-  while (WaitForPlace()) {
+  while (true) {
+    Place place = WaitForPlace();
+    if (place == Place::kNone) return;
     uint64_t seen = 0;
     {
       const std::lock_guard lock(mutex_);
       seen = wakes_;
     }
-    auto claimed = queue_.store().Claim(options_.lease_ms);
+    const auto claimed = queue_.store().Claim(options_.lease_ms);
+    if (claimed.ok() && *claimed) {
+      if (FitsPlace(**claimed, place)) {
+        BeginRun(**claimed, place);
+      } else {
+        GiveBack(place);
+      }
+      continue;
+    }
+    GiveBack(place);
     if (!claimed.ok()) {
       Log(LogLevel::kWarning, "task_claim_failed", {{"error", claimed.status().message()}});
-    } else if (*claimed) {
-      BeginRun(**claimed);
-      continue;
     }
     if (!WaitForWork(seen)) return;
   }
 }
 
-void TaskRunner::BeginRun(const ClaimedTask& claimed) {
+bool TaskRunner::FitsPlace(const ClaimedTask& claimed, Place& place) {
+  const bool suspect = claimed.task.attempts > 1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!suspect) {
+      if (place == Place::kAlone) lone_ = false;
+      place = Place::kShared;
+      changed_.notify_all();
+      return true;
+    }
+    if (place == Place::kShared && active_ == 1) {
+      lone_ = true;
+      place = Place::kAlone;
+    }
+    if (place == Place::kAlone) return true;
+    lone_wanted_ = true;
+  }
+  const Status status = queue_.store().Release(claimed.lease);
+  if (!status.ok()) Log(LogLevel::kWarning, "task_release_failed", {{"error", status.message()}});
+  return false;
+}
+
+void TaskRunner::BeginRun(const ClaimedTask& claimed, Place place) {
   const auto run = std::make_shared<Run>();
   run->lease = claimed.lease;
-  run->alone = claimed.task.attempts > 1;
+  run->alone = place == Place::kAlone;
   const std::string& id = claimed.task.id;
   {
     const std::lock_guard lock(mutex_);
     runs_[id] = run;
   }
-  Status status = run->alone && !WaitToBeAlone() ? Cancelled("stopping") : StartRun(claimed, run);
+  Status status = StartRun(claimed, run);
   if (status.ok()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -160,24 +201,16 @@ void TaskRunner::BeginRun(const ClaimedTask& claimed) {
   PushEnd(id);
 }
 
-// Gives the reserved place back and takes it again when nothing else runs.
-bool TaskRunner::WaitToBeAlone() {
-  std::unique_lock lock(mutex_);
-  ++lone_;
-  --active_;
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return stopping_ || active_ == 0; });
-  ++active_;
-  return !stopping_;
-}
-
 Status TaskRunner::StartRun(const ClaimedTask& claimed, const std::shared_ptr<Run>& run) {
   const auto backend = slot_.Get();
   if (backend == nullptr) return Unavailable("the model is not loaded");
   SACCADE_ASSIGN_OR_RETURN(const std::string body, queue_.Body(claimed.task));
-  SACCADE_ASSIGN_OR_RETURN(const std::string user, GetStringOr(TaskQueue::About(claimed.task), "user", ""));
+  const Json about = TaskQueue::About(claimed.task);
+  TaskOrigin origin;
+  SACCADE_ASSIGN_OR_RETURN(origin.user, GetStringOr(about, "user", ""));
+  SACCADE_ASSIGN_OR_RETURN(origin.cache_scope, GetStringOr(about, "cache_scope", ""));
   SACCADE_ASSIGN_OR_RETURN(const auto execution,
-                           TaskExecution::Prepare(backend, body, user, options_.max_pictures));
+                           TaskExecution::Prepare(backend, body, origin, options_.max_pictures));
   return SubmitPatiently(execution, run);
 }
 
@@ -267,7 +300,8 @@ bool TaskRunner::EndRun(const std::string& id) {
                                 : (1 - kNewShare) * stats_.seconds_per_task + kNewShare * seconds;
   runs_.erase(id);
   --active_;
-  if (run.alone) --lone_;
+  ++ended_;
+  if (run.alone) lone_ = false;
   changed_.notify_all();
   return true;
 }

@@ -68,11 +68,14 @@ class TaskRunner {
 
   void ClaimLoop();
   void KeepLoop();
-  // A place is reserved when it returns true; false: the runner stops.
-  bool WaitForPlace();
+  // Where a task may run that is not claimed yet; kNone: the runner stops.
+  enum class Place : uint8_t { kNone, kShared, kAlone };
+  Place WaitForPlace();
+  void GiveBack(Place place);
   bool WaitForWork(uint64_t seen);
-  void BeginRun(const ClaimedTask& claimed);
-  bool WaitToBeAlone();
+  void BeginRun(const ClaimedTask& claimed, Place place);
+  // Whether the task may run in this place; otherwise it went back, to be claimed when nothing else runs.
+  bool FitsPlace(const ClaimedTask& claimed, Place& place);
   Status StartRun(const ClaimedTask& claimed, const std::shared_ptr<Run>& run);
   Status SubmitPatiently(const std::shared_ptr<TaskExecution>& execution, const std::shared_ptr<Run>& run);
   void PushEnd(const std::string& id);
@@ -91,7 +94,9 @@ class TaskRunner {
   bool stopping_ = false, aborting_ = false, joined_ = false;
   uint64_t wakes_ = 0;
   int active_ = 0;  // places taken
-  int lone_ = 0;    // tasks that run alone or wait for it
+  int64_t ended_ = 0;
+  bool lone_ = false;         // nothing else may run now
+  bool lone_wanted_ = false;  // nothing is claimed before all places are free
   std::map<std::string, std::shared_ptr<Run>> runs_;
   std::deque<std::string> ends_;
   TaskRunnerStats stats_;

@@ -25,12 +25,13 @@ CREATE TABLE IF NOT EXISTS tasks (
   started INTEGER NOT NULL DEFAULT 0, finished INTEGER NOT NULL DEFAULT 0,
   lease_until INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0,
   token INTEGER NOT NULL DEFAULT 0, progress TEXT NOT NULL DEFAULT '', result TEXT NOT NULL DEFAULT '',
-  error TEXT NOT NULL DEFAULT '');
+  error TEXT NOT NULL DEFAULT '', owner TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS queued ON tasks (rank, seq, not_before) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS deadlines ON tasks (deadline) WHERE state = 0 AND deadline > 0;
 CREATE INDEX IF NOT EXISTS leases ON tasks (lease_until) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS ended ON tasks (finished + ttl) WHERE state >= 2;
 CREATE INDEX IF NOT EXISTS states ON tasks (state, seq);
+CREATE INDEX IF NOT EXISTS owners ON tasks (owner, seq);
 CREATE TABLE IF NOT EXISTS counts (state INTEGER PRIMARY KEY, n INTEGER NOT NULL);
 INSERT OR IGNORE INTO counts VALUES (0,0),(1,0),(2,0),(3,0),(4,0),(5,0);
 CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON tasks BEGIN
@@ -42,8 +43,9 @@ CREATE TRIGGER IF NOT EXISTS moved AFTER UPDATE OF state ON tasks WHEN OLD.state
   UPDATE counts SET n = n + 1 WHERE state = NEW.state; END;
 )sql";
 
-#define SACCADE_TASK_COLUMNS \
-  "id, state, rank, deadline, created, started, finished, attempts, progress, result, error, seq, token"
+#define SACCADE_TASK_COLUMNS                                                                               \
+  "id, state, rank, deadline, created, started, finished, attempts, progress, result, error, seq, token, " \
+  "owner"
 
 int64_t SystemNowMs() {
   using namespace std::chrono;
@@ -64,6 +66,7 @@ Task ReadTask(const SqliteQuery& row) {
   task.result = row.Text(9);
   task.error = row.Text(10);
   task.claims = row.Int(12);
+  task.owner = row.Text(13);
   return task;
 }
 
@@ -114,7 +117,7 @@ class SqliteTaskStore : public TaskStore {
       SACCADE_ASSIGN_OR_RETURN(const bool found, next.Bind(now).Bind(now + lease_ms).Bind(now).Step());
       if (found) {
         claimed = ClaimedTask{ReadTask(next), {next.Text(0), next.Int(12)}};
-        claimed->task.request = next.Text(13);
+        claimed->task.request = next.Text(14);
         SACCADE_RETURN_IF_ERROR(next.Run());
       }
     }
@@ -220,14 +223,13 @@ class SqliteTaskStore : public TaskStore {
     if (!filter.after.empty()) before = std::stoll(filter.after);
     const int64_t limit = std::clamp<int64_t>(filter.limit, 1, kMaxPage);
     const std::lock_guard lock(mutex_);
-    SqliteQuery rows(db(), filter.state ? "SELECT " SACCADE_TASK_COLUMNS
-                                          " FROM tasks WHERE seq < ? AND "
-                                          "state = ? ORDER BY seq DESC LIMIT ?"
-                                        : "SELECT " SACCADE_TASK_COLUMNS
-                                          " FROM tasks WHERE seq < ? "
-                                          "ORDER BY seq DESC LIMIT ?");
+    std::string sql = "SELECT " SACCADE_TASK_COLUMNS " FROM tasks WHERE seq < ?";
+    if (filter.state) sql += " AND state = ?";
+    if (!filter.owner.empty()) sql += " AND owner = ?";
+    SqliteQuery rows(db(), sql + " ORDER BY seq DESC LIMIT ?");
     rows.Bind(before);
     if (filter.state) rows.Bind(static_cast<int64_t>(*filter.state));
+    if (!filter.owner.empty()) rows.Bind(filter.owner);
     rows.Bind(limit + 1);
     TaskPage page;
     int64_t last = 0;
@@ -265,11 +267,12 @@ class SqliteTaskStore : public TaskStore {
     if (counts[TaskState::kQueued] >= options_.max_queued) {
       return ResourceExhausted("{} tasks are queued, the limit; try again later", options_.max_queued);
     }
-    SqliteQuery insert(
-        db(),
-        "INSERT INTO tasks (id, request, rank, deadline, ttl, created, key) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    SqliteQuery insert(db(),
+                       "INSERT INTO tasks (id, request, rank, deadline, ttl, created, owner, key) VALUES (?, "
+                       "?, ?, ?, ?, ?, ?, ?)");
     insert.Bind(task.id).Bind(task.request).Bind(-task.priority).Bind(task.deadline_ms);
     insert.Bind(task.ttl_ms > 0 ? task.ttl_ms : options_.result_ttl_ms).Bind(options_.now_ms());
+    insert.Bind(task.owner);
     if (task.idempotency_key.empty()) {
       insert.BindNull();
     } else {
@@ -290,7 +293,7 @@ class SqliteTaskStore : public TaskStore {
     SACCADE_ASSIGN_OR_RETURN(const bool found, query.Bind(id).Step());
     if (!found) return NotFound("there is no task \"{}\"", id);
     Task task = ReadTask(query);
-    task.request = query.Text(13);
+    task.request = query.Text(14);
     if (task.state == TaskState::kQueued) {
       SqliteQuery before(db(), "SELECT count(*) FROM tasks WHERE state = 0 AND (rank, seq) < (?, ?)");
       SACCADE_RETURN_IF_ERROR(before.Bind(query.Int(2)).Bind(query.Int(11)).Step().status());
@@ -321,7 +324,7 @@ class SqliteTaskStore : public TaskStore {
     // same tasks with it every time.
     SqliteQuery again(
         db(),
-        "UPDATE tasks SET state = 0, progress = '', not_before = ?1 + (?2 << min(attempts - 1, ?3)) "
+        "UPDATE tasks SET state = 0, progress = '', not_before = ?1 + (?2 << min(3 * (attempts - 1), ?3)) "
         "WHERE state = 1 AND lease_until <= ?1");
     SACCADE_RETURN_IF_ERROR(again.Bind(now).Bind(options_.retry_delay_ms).Bind(kMaxDoublings).Run());
     SqliteQuery expire(db(),

@@ -31,13 +31,14 @@ struct NewTask {
   std::string id = {};               // from MakeTaskId; uploads are spooled under it before Put
   std::string request = {};          // JSON, opaque to the store
   std::string idempotency_key = {};  // empty: none
+  std::string owner = {};            // who may ask for it; empty: everybody who knows its id
   int64_t priority = 0;              // larger first; equal ones in the order of Put
   int64_t deadline_ms = 0;           // a task that has not begun by then never runs
   int64_t ttl_ms = 0;                // how long the result is kept; 0: the store's default
 };
 
 struct Task {
-  std::string id, request;
+  std::string id, request, owner;
   TaskState state = TaskState::kQueued;
   int64_t priority = 0, deadline_ms = 0;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
@@ -66,6 +67,7 @@ struct PutOutcome {
 
 struct TaskFilter {
   std::optional<TaskState> state = std::nullopt;
+  std::string owner = {};  // empty: everybody's
   int64_t limit = 50;
   std::string after = {};  // `next` of the page before; empty: from the newest
 };
@@ -80,9 +82,9 @@ struct TaskCounts {
 };
 
 struct TaskStoreOptions {
-  int64_t max_queued = 100'000;                       // more: kResourceExhausted
-  int64_t max_attempts = 3;                           // a task that stopped that many workers is set aside
-  int64_t retry_delay_ms = 1'000;                     // after the first failure or lapse; then doubles
+  int64_t max_queued = 100'000;    // more: kResourceExhausted
+  int64_t max_attempts = 3;        // a task that stopped that many workers is set aside
+  int64_t retry_delay_ms = 1'000;  // after the first failure or lapse; then 2 or 8 times that
   int64_t result_ttl_ms = int64_t{24} * 3600 * 1000;  // when the task does not say
   // No other process uses the store: leases that are found at opening are those of a dead predecessor and
   // lapse at once.

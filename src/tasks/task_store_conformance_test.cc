@@ -128,7 +128,7 @@ TEST_F(TaskStoreTest, TaskThatStopsItsWorkerThreeTimesIsSetAside) {
     ASSERT_TRUE(Claim().has_value());
     now_ += kLease;
     EXPECT_FALSE(Claim().has_value());
-    now_ += options_.retry_delay_ms << attempt;
+    now_ += options_.retry_delay_ms << (3 * attempt);
   }
   EXPECT_FALSE(Claim().has_value());
   EXPECT_EQ(store_->TakeEnded(), std::vector<std::string>{id});
@@ -231,6 +231,18 @@ TEST_F(TaskStoreTest, ListsPagesNewestFirst) {
   } while (!filter.after.empty());
   EXPECT_EQ(listed, (std::vector<std::string>{ids[4], ids[3], ids[2], ids[1]}));
   EXPECT_THAT(store_->List({.after = "x' OR 1"}), FailsWith(StatusCode::kInvalidArgument, HasSubstr("page")));
+}
+
+TEST_F(TaskStoreTest, ListsTheTasksOfOneOwner) {
+  const std::string mine = Put({.owner = "me"});
+  Put({.owner = "you"});
+  Put();
+  SACCADE_ASSERT_OK_AND_ASSIGN(const TaskPage page, store_->List({.owner = "me"}));
+  ASSERT_EQ(page.tasks.size(), 1U);
+  EXPECT_EQ(page.tasks[0].id, mine);
+  EXPECT_EQ(Get(mine).owner, "me");
+  SACCADE_ASSERT_OK_AND_ASSIGN(const TaskPage none, store_->List({.state = TaskState::kDone, .owner = "me"}));
+  EXPECT_TRUE(none.tasks.empty());
 }
 
 TEST_F(TaskStoreTest, FullQueueAndFullDiskAreRefusedWhole) {

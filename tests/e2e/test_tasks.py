@@ -2,13 +2,16 @@
 import base64
 import json
 import random
+import re
 import signal
+import subprocess
+import sys
 import time
 import uuid
 
 import pytest
 from api_schema import CheckedTransport, Schema, httpx
-from conftest import GOLDEN, ROOT, Server
+from conftest import BINARY, GOLDEN, ROOT, Server, run
 
 EXAMPLES = ROOT / "examples"
 QUESTIONS = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
@@ -215,6 +218,46 @@ def test_batch_in_and_out_as_lines(client):
     assert reply.status_code == 400 and "line 3" in reply.json()["error"]["message"]
     assert client.counts() == before
     assert client.http.get("/api/batch/batch_2_none").status_code == 404
+
+
+def test_with_api_keys_everybody_has_their_own_tasks(tmp_path):
+    keys = []
+    for name in ("one", "two"):
+        code, out, err = run("key", name, "--file", tmp_path / "keys")
+        assert code == 0, err
+        keys.append({"authorization": "Bearer " + re.search(r"sk-[-\w]+", out).group(0)})
+    server = Server("--model", GOLDEN / "tiny-dense", "--data-dir", tmp_path / "data", "--api-keys", tmp_path / "keys")
+    http = httpx.Client(base_url=server.url, transport=CheckedTransport(Schema(server.url)), timeout=60)
+    body = {"question": "x", "max_tokens": 1, "idempotency_key": "same"}
+    mine, yours = (http.post("/api/task", json=body, headers=key).json()["task_id"] for key in keys)
+    assert mine != yours
+    assert http.post("/api/task", json=body).status_code == 401
+    for method, path in [("GET", f"/api/task/{mine}"), ("DELETE", f"/api/task/{mine}"), ("GET", f"/api/task/{mine}/events")]:
+        assert http.request(method, path, headers=keys[1]).status_code == 404
+    assert http.get(f"/api/task/{mine}", headers=keys[0]).status_code == 200
+    assert [task["task_id"] for task in http.get("/api/tasks", headers=keys[1]).json()["data"]] == [yours]
+    lines = json.dumps({"custom_id": "a", "body": {"question": "x", "max_tokens": 1}})
+    batch = http.post("/api/batch", content=lines, headers=keys[0]).json()["batch_id"]
+    assert http.get(f"/api/batch/{batch}", headers=keys[0]).status_code == 200
+    assert http.get(f"/api/batch/{batch}/results", headers=keys[1]).status_code == 404
+    assert server.stop() == 0
+
+
+def test_a_full_disk_stores_nothing(tmp_path):
+    # No file of the server may grow beyond 200 KB: what a full disk is to the spool and to the database.
+    code = ("import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)); "
+            "os.execv(sys.argv[1], sys.argv[1:])")
+    process = subprocess.Popen([sys.executable, "-c", code, BINARY, "serve", "--port", "0", "--data-dir", tmp_path,
+                                "--model", GOLDEN / "tiny-dense"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    url = re.search(r"http://127\.0\.0\.1:\d+", next(line for line in process.stdout if "http://" in line)).group(0)
+    reply = httpx.post(url + "/api/task", json={"question": "x", "max_tokens": 1, "metadata": {"padding": "x" * 400_000}})
+    assert reply.status_code == 507 and reply.json()["error"]["code"] == "insufficient_storage", reply.text
+    assert not spool_of(tmp_path)
+    assert httpx.get(url + "/api/tasks").json()["data"] == []
+    assert httpx.post(url + "/api/task", json={"question": "x", "max_tokens": 1}).status_code == 202
+    process.kill()
+    process.wait()
+    process.stdout.close()
 
 
 def test_metrics_tell_the_queue(client):

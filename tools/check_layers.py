@@ -8,13 +8,14 @@ import pathlib
 import re
 import sys
 
-LAYER = {"base": 0, "tensor": 1, "kernels": 2, "model": 3, "text": 3, "image": 3, "engine": 4, "tasks": 4,
+LAYER = {"base": 0, "tensor": 1, "kernels": 2, "model": 3, "text": 3, "image": 3, "documents": 3, "engine": 4, "tasks": 4,
          "server": 5, "bench": 5, "cli": 6}
 FACADES = {
     "kernels": {"kernels.h", "peaks/peaks.h"},
     "model": {"model.h", "config.h"},
     "text": {"text.h"},
     "image": {"image.h"},
+    "documents": {"document.h", "document_testing.h", "png.h"},
     "engine": {"engine.h", "request.h", "checkpoint.h", "trace.h", "memory_plan.h"},
     "tasks": {"task_store.h", "task_queue.h"},
     "server": {"server.h"},

@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "documents/document.h"
 
 int main(int argc, char** argv) {
+  if (const auto code = saccade::RunDocumentChild(argc, argv)) return *code;
   CLI::App program("Saccade answers questions about pictures with Qwen3-VL models on ordinary CPUs.",
                    "saccade");
   program.set_version_flag("--version", SACCADE_VERSION);

@@ -55,12 +55,12 @@ def test_axe_finds_no_serious_fault(open_page, relay, language, scheme, width, h
 
 def test_the_language_follows_the_browser_and_the_choice_lasts(open_page):
     page = open_page(language="zh-CN")
-    expect(page.locator("h1")).to_have_text("问一张图")
+    expect(page.locator(".hero h1")).to_have_text("问一张图")
     assert page.locator("html").get_attribute("lang") == "zh-CN"
     page.get_by_role("button", name="English").click()
-    expect(page.locator("h1")).to_have_text("Ask about a picture")
+    expect(page.locator(".hero h1")).to_have_text("Ask about a picture")
     page.reload()
-    expect(page.locator("h1")).to_have_text("Ask about a picture")
+    expect(page.locator(".hero h1")).to_have_text("Ask about a picture")
     assert page.locator("html").get_attribute("lang") == "en"
 
 
@@ -94,6 +94,7 @@ def test_everything_works_without_a_mouse(page, relay):
     expect(page.locator("#question")).to_be_focused()
     page.get_by_role("button", name="count.png").focus()
     page.keyboard.press("Enter")
+    expect(page.locator("#picture-line")).to_be_visible()
     expect(page.locator("#question")).to_be_focused()
     relay.script(CHAT, stream("Typed, not clicked."))
     page.keyboard.type("One?")

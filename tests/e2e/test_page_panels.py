@@ -140,6 +140,7 @@ def test_a_busy_queue_and_a_lost_connection_only_take_longer(task_server, page, 
     relay.script(TASK, refuse(429, "too many tasks are queued", retry_after="1"))
     paths = twenty(tmp_path)[:4]
     start_job(page, paths)
+    expect(rows(page)).to_have_count(4)
     relay.down = True
     page.wait_for_timeout(1500)
     relay.down = False

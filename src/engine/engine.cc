@@ -133,6 +133,7 @@ class Engine::Impl {
     std::lock_guard lock(mutex_);
     EngineStats stats = stats_;
     stats.waiting = waiting_;
+    stats.max_waiting = options_.max_waiting;
     return stats;
   }
 

@@ -36,6 +36,7 @@ struct PreparedRequest;
 
 struct EngineStats {
   int64_t waiting = 0, running = 0;
+  int64_t max_waiting = 0;                        // more are refused
   int64_t kv_pages_total = 0, kv_pages_used = 0;  // used: held by requests
   int64_t kv_pages_cached = 0;                    // known to the prefix cache, in use or not
   int64_t cached_tokens = 0;                      // prompt tokens that were not computed again

@@ -1,6 +1,7 @@
 #include "server/answer_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace saccade {
@@ -30,6 +31,7 @@ constexpr Field<AnswerOptions> kStreamOptionFields[] = {
      [](AnswerOptions& out, const OrderedJson& value) { out.include_progress = value.get<bool>(); }},
 };
 
+constexpr double kMinTimeout = 0.001, kMaxTimeout = 86400;
 constexpr double kMaxPenalty = 2, kMaxSeed = 9.2e18;
 constexpr double kMaxTokens = 1 << 24;
 constexpr size_t kMaxStopTexts = 16;
@@ -125,6 +127,13 @@ constexpr Field<AnswerOptions> kFields[] = {
      [](AnswerOptions& out, const OrderedJson& value) { out.choices = value.get<int>(); }},
     {{.name = "ignore_eos", .type = FieldType::kBool, .help = "go on past the end token, for load tests"},
      [](AnswerOptions& out, const OrderedJson& value) { out.generation.ignore_eos = value.get<bool>(); }},
+    {{.name = "timeout",
+      .type = FieldType::kNumber,
+      .help = "seconds in which the answer must be complete, also as header x-request-timeout; refused with "
+              "429 when that cannot be",
+      .min = kMinTimeout,
+      .max = kMaxTimeout},
+     [](AnswerOptions& out, const OrderedJson& value) { out.timeout_seconds = value.get<double>(); }},
     {{.name = "service_tier",
       .type = FieldType::kString,
       .help = "flex: behind everything that is not flex",
@@ -150,6 +159,19 @@ Status ReadAnswerOptions(const OrderedJson& document, AnswerOptions& out) {
     if (!status.ok()) return std::move(status).WithParam("stream_options");
   }
   return OkStatus();
+}
+
+Result<std::optional<double>> RequestTimeout(std::optional<double> field, std::string_view header) {
+  if (header.empty()) return field;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
+  const bool number = error == std::errc() && end == header.data() + header.size();
+  if (!number || !(seconds >= kMinTimeout && seconds <= kMaxTimeout)) {
+    return InvalidArgument("the header x-request-timeout must be seconds from {} to {}", kMinTimeout,
+                           kMaxTimeout)
+        .WithParam("x-request-timeout");
+  }
+  return std::optional<double>(field ? std::min(*field, seconds) : seconds);
 }
 
 void AddAnswerOptionsSchema(OrderedJson& schema) {

@@ -17,6 +17,9 @@ HttpResponse JsonReply(std::string body) {
   return response;
 }
 
+// The answer may be as long as the context allows; the mean of other answers then says more.
+constexpr int kAnyLength = 1 << 24;
+
 double Seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -39,6 +42,7 @@ AnswerSession::AnswerSession(std::shared_ptr<Exchange> exchange, AnswerRequest r
     : exchange_(std::move(exchange)),
       backend_(services.backend),
       running_(services.running),
+      costs_(services.costs),
       metrics_(services.metrics),
       options_(options),
       request_(std::move(request)),
@@ -49,6 +53,11 @@ AnswerSession::AnswerSession(std::shared_ptr<Exchange> exchange, AnswerRequest r
   head_.id = std::string(format_.id_prefix()) + RequestIdFrom("");
   head_.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   head_.model = services.backend->model().id;
+  if (request_.timeout_seconds) {
+    deadline_ = exchange_->request().arrived + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(*request_.timeout_seconds));
+    exchange_->SetDeadline(*deadline_);
+  }
 }
 
 void AnswerSession::Start(std::shared_ptr<Exchange> exchange, AnswerRequest request, const Services& services,
@@ -66,16 +75,47 @@ void AnswerSession::Start(std::shared_ptr<Exchange> exchange, AnswerRequest requ
   });
 }
 
-Status AnswerSession::Submit(ChatBackend& backend) {
+Status AnswerSession::TimedOut() const {
+  return DeadlineExceeded("the request's timeout of {} s has passed", *request_.timeout_seconds)
+      .WithParam("timeout");
+}
+
+Status AnswerSession::CheckDeadline() {
+  if (!deadline_) return OkStatus();
+  const double left = Seconds(*deadline_ - Clock::now());
+  if (left <= 0) return TimedOut();
+  const auto predicted = costs_->Predict(work_);
+  if (!predicted || predicted->total() <= left) return OkStatus();
+  return ResourceExhausted(
+             "the answer would take about {:.1f} s, {:.1f} s of them until others are served; its timeout "
+             "leaves {:.1f} s",
+             predicted->total(), predicted->wait, left)
+      .WithParam("timeout");
+}
+
+Status AnswerSession::Prepare(ChatBackend& backend) {
   for (const ChatInput& prompt : request_.prompts) {
+    if (deadline_ && Clock::now() >= *deadline_) return TimedOut();
     if (exchange_->gone()) return Cancelled("the client went away");
     auto prepared = backend.Prepare(prompt);
     if (!prepared.ok()) return WithRequestPath(std::move(prepared).status(), request_.picture_paths);
+    const RequestUsage cost = (*prepared)->Cost();
+    work_.prompt_tokens += cost.prompt_tokens;
+    work_.image_tokens += cost.image_tokens;
+    work_.answer_tokens =
+        std::max<int64_t>(work_.answer_tokens, prompt.options.max_tokens.value_or(kAnyLength));
     prepared_.push_back(std::move(*prepared));
     if (request_.pixel_boxes) SACCADE_RETURN_IF_ERROR(MeasurePictures(backend, prompt));
   }
   request_.prompts.clear();  // the pictures live on in what was prepared
+  return OkStatus();
+}
+
+Status AnswerSession::Submit(ChatBackend& backend) {
+  SACCADE_RETURN_IF_ERROR(Prepare(backend));
+  SACCADE_RETURN_IF_ERROR(CheckDeadline());
   if (exchange_->gone()) return Cancelled("the client went away");
+  ticket_ = costs_->Enter(work_);
   const auto self = shared_from_this();
   for (size_t index = 0; index < choices_.size(); ++index) {
     const size_t prompt = index / static_cast<size_t>(request_.choices);
@@ -87,6 +127,7 @@ Status AnswerSession::Submit(ChatBackend& backend) {
         },
         choice));
   }
+  exchange_->request().queue_place.reset();
   return OkStatus();
 }
 
@@ -101,6 +142,7 @@ Status AnswerSession::MeasurePictures(const ChatBackend& backend, const ChatInpu
 
 void AnswerSession::Stop(GoneReason reason) {
   if (reason == GoneReason::kServerStopping) server_stopping_ = true;
+  if (reason == GoneReason::kDeadlinePassed) deadline_passed_ = true;
   for (const auto& prepared : prepared_) prepared->Cancel();
 }
 
@@ -121,7 +163,9 @@ void AnswerSession::Fail(const Status& status) {
   ended_ = true;
   for (const auto& prepared : prepared_) prepared->Cancel();
   metrics_.CountRefused(StatusCodeName(status.code()));
-  exchange_->Send(ErrorReply(status));
+  ticket_.reset();
+  const bool later = status.code() == StatusCode::kResourceExhausted;
+  exchange_->Send(later ? ErrorReply(status, costs_->RetryAfterSeconds()) : ErrorReply(status));
 }
 
 void AnswerSession::OnEvent(size_t index, Event event) {
@@ -202,12 +246,14 @@ void AnswerSession::WriteText(size_t index, const std::string& text, OrderedJson
 
 void AnswerSession::OnFinished(size_t index, const FinishedEvent& finished) {
   if (finished.reason == FinishReason::kCancelled) {
-    OnFailed(server_stopping_ ? Unavailable("the server is stopping")
-                              : Cancelled("the request was cancelled"));
+    OnFailed(deadline_passed_   ? TimedOut()
+             : server_stopping_ ? Unavailable("the server is stopping")
+                                : Cancelled("the request was cancelled"));
     return;
   }
   Choice& choice = choices_[index];
   choice.finished = finished;
+  costs_->Observe(finished.usage, finished.timings);
   const std::string rest = choice.partial.empty() ? "" : ReplaceInvalidUtf8(choice.partial);
   if (request_.stream) {
     if (!rest.empty()) WriteText(index, rest, nullptr);
@@ -263,6 +309,7 @@ void AnswerSession::OnFailed(const Status& status) {
 
 void AnswerSession::End() {
   ended_ = true;
+  ticket_.reset();
   running_->Remove(head_.id, this);
   running_->Remove(exchange_id_, this);
 }
@@ -292,6 +339,7 @@ void AnswerSession::CountText(Choice& choice) {
   if (choice.last_text) {
     metrics_.token_gap_seconds.Observe(Seconds(now - *choice.last_text));
   } else if (!std::exchange(first_text_seen_, true)) {
+    ticket_.reset();
     metrics_.first_token_seconds.Observe(Seconds(now - started_));
     exchange_->Annotate("first_token_ms", Seconds(now - started_) * 1000);
   }

@@ -12,6 +12,7 @@
 #include "server/answer_format.h"
 #include "server/answer_options.h"
 #include "server/chat_backend.h"
+#include "server/cost_model.h"
 #include "server/exchange.h"
 #include "server/pixel_boxes.h"
 #include "server/running_answers.h"
@@ -28,6 +29,7 @@ struct AnswerRequest {
   bool pixel_boxes = false;  // of the pictures of the only prompt
   int choices = 1;
   bool batch = false;
+  std::optional<double> timeout_seconds;  // since the request arrived
   std::string user;
 };
 
@@ -42,6 +44,7 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   struct Services {
     std::shared_ptr<ChatBackend> backend;
     std::shared_ptr<RunningAnswers> running;
+    std::shared_ptr<CostModel> costs;
     ServerMetrics& metrics;
   };
 
@@ -68,6 +71,10 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
 
   Status Submit(ChatBackend& backend);
   Status MeasurePictures(const ChatBackend& backend, const ChatInput& prompt);
+  Status Prepare(ChatBackend& backend);
+  // Before queueing, once the cost is known.
+  Status CheckDeadline();
+  Status TimedOut() const;
   void Stop(GoneReason reason);
   // All choices are in the backend's queue, or none is.
   void Open();
@@ -95,6 +102,9 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   // Weak: the backend owns the sinks that own the session, and must not be ended by it.
   const std::weak_ptr<ChatBackend> backend_;
   const std::shared_ptr<RunningAnswers> running_;
+  const std::shared_ptr<CostModel> costs_;
+  CostModel::Ticket ticket_;  // until the first token
+  CostModel::Work work_;
   ServerMetrics& metrics_;
   const AnswerSessionOptions options_;
   AnswerRequest request_;  // its prompts are dropped after Submit
@@ -104,7 +114,8 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
   std::vector<std::shared_ptr<PreparedChat>> prepared_;  // one per prompt
   BoxPictures box_pictures_;
   const Clock::time_point started_ = Clock::now();
-  std::atomic<bool> server_stopping_{false};
+  std::atomic<bool> server_stopping_{false}, deadline_passed_{false};
+  std::optional<Clock::time_point> deadline_;
 
   bool open_ = false, stream_begun_ = false, ended_ = false, first_text_seen_ = false;
   std::vector<std::pair<size_t, Event>> early_;  // events that came before Open

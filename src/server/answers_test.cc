@@ -316,5 +316,75 @@ TEST_F(AnswersTest, EstimatesWithoutRunning) {
               400, "messages[0].content[0].image_url");
 }
 
+TEST_F(AnswersTest, ATimeoutEndsTheAnswer) {
+  StartServer([](FakeRun& run) {
+    run.Text("slow");
+    EXPECT_TRUE(run.WaitForCancel(milliseconds(testing::kPatienceMs)));
+    run.Finish(FinishReason::kCancelled);
+  });
+  ExpectError(Post(kChat, ChatWith(R"("timeout":0.05)")), 504, "timeout");
+  TestClient client(server_->port());
+  const ClientReply streamed =
+      client.Post(kChat, ChatWith(R"("stream":true)"), "x-request-timeout: 0.05\r\n");
+  EXPECT_EQ(streamed.status, 200);
+  EXPECT_THAT(streamed.body, HasSubstr("\"deadline_exceeded\""));
+  EXPECT_EQ(client.Get("/healthz").status, 200);  // the connection is kept
+  EXPECT_TRUE(Eventually([&] { return backend_->Stats().running == 0; }));
+}
+
+TEST_F(AnswersTest, ATimeoutThatIsLongEnoughChangesNothing) {
+  StartServer(SayChoice);
+  EXPECT_EQ(Post(kChat, ChatWith(R"("timeout":60)")).status, 200);
+  for (const char* wrong : {"0", "-1", "\"5\"", "1e9"}) {
+    ExpectError(Post(kChat, ChatWith(fmt::format(R"("timeout":{})", wrong))), 400, "timeout");
+  }
+  for (const char* wrong : {"0", "soon", "5s", "nan"}) {
+    ExpectError(TestClient(server_->port())
+                    .Post(kChat, ChatWith(R"("n":1)"), fmt::format("x-request-timeout: {}\r\n", wrong)),
+                400, "x-request-timeout");
+  }
+}
+
+TEST_F(AnswersTest, ATimeoutThatPassesWhilePreparingIsNoDisconnect) {
+  StartServer(SayChoice);
+  backend_->on_prepare = [](const ChatInput&) {
+    std::this_thread::sleep_for(milliseconds(100));
+    return OkStatus();
+  };
+  ExpectError(Post(kChat, ChatWith(R"("timeout":0.02)")), 504, "timeout");
+}
+
+TEST_F(AnswersTest, ATimeoutThatCannotBeMetIsRefusedAtOnce) {
+  StartServer([](FakeRun& run) {
+    for (int i = 0; i < 5; ++i) run.Text("x");
+    FinishedEvent event;
+    event.usage = {.prompt_tokens = 210, .completion_tokens = 5};
+    event.timings.prefill = 2000;
+    event.timings.decode = 5000;
+    run.Emit(event);
+  });
+  EXPECT_EQ(Post(kChat, ChatWith(R"("timeout":3)")).status, 200);  // nothing is known yet
+  const ClientReply refused = Post(kChat, ChatWith(R"("timeout":3)"));
+  ExpectError(refused, 429, "timeout");
+  EXPECT_EQ(refused.Header("retry-after"), "1");
+  EXPECT_EQ(Post(kChat, ChatWith(R"("timeout":30)")).status, 200);
+  EXPECT_EQ(Post(kChat, ChatWith(R"("n":1)")).status, 200);
+}
+
+TEST_F(AnswersTest, AFullQueueRefusesBeforeTheBodyIsRead) {
+  StartServer(SayChoice);
+  backend_->max_waiting = 2;
+  backend_->waiting = 2;
+  TestClient client(server_->port());
+  client.Send("POST " + kChat + " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n{");
+  const ClientReply reply = client.ReadReply();
+  ExpectError(reply, 429, nullptr);
+  EXPECT_EQ(reply.Header("retry-after"), "1");
+  backend_->waiting = 0;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Post(kChat, ChatWith(R"("n":1)")).status, 200);  // places come back
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Post(kChat, "{").status, 400);
+  EXPECT_EQ(Post(kChat, ChatWith(R"("n":1)")).status, 200);
+}
+
 }  // namespace
 }  // namespace saccade

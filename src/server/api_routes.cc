@@ -29,6 +29,7 @@ AnswerRequest MakeAnswerRequest(const AnswerFormat& format, const AnswerOptions&
   request.include_progress = options.include_progress;
   request.choices = options.choices;
   request.batch = options.batch;
+  request.timeout_seconds = options.timeout_seconds;
   return request;
 }
 
@@ -38,7 +39,7 @@ void ApiRoutes::AddTo(Router& router) {
   const auto add_answers = [&](std::string path, std::string_view object, Parse parse) {
     Route answer = {"POST", path, [this, parse](auto exchange) { Answer(std::move(exchange), parse); }, true,
                     options_.max_body_bytes};
-    answer.needs_model = true;
+    answer.needs_model = answer.queues = true;
     router.Add(std::move(answer));
     router.Add({"DELETE", path + "/{id}", [this, object](auto exchange) { StopAnswer(*exchange, object); }});
   };
@@ -60,12 +61,20 @@ void ApiRoutes::AddTo(Router& router) {
       {"GET", "/openapi.json", [](auto exchange) { exchange->Send(JsonReply(OpenApiDocument())); }});
 }
 
-std::optional<HttpResponse> ApiRoutes::Gate(const HttpRequest& /*request*/, const Route& route) const {
+std::optional<HttpResponse> ApiRoutes::Gate(HttpRequest& request, const Route& route) {
   if (!route.needs_model) return std::nullopt;
   const Status ready = slot_.Ready();
-  if (ready.ok()) return std::nullopt;
-  metrics_.CountRefused(StatusCodeName(ready.code()));
-  return ErrorReply(ready);
+  if (!ready.ok()) {
+    metrics_.CountRefused(StatusCodeName(ready.code()));
+    return ErrorReply(ready);
+  }
+  if (!route.queues) return std::nullopt;
+  const EngineStats stats = slot_.Stats();
+  request.queue_place = queue_.Enter(stats);
+  if (request.queue_place != nullptr) return std::nullopt;
+  metrics_.CountRefused("queue_full");
+  return ErrorReply(ResourceExhausted("{} requests are waiting already; try again later", stats.waiting),
+                    costs_->RetryAfterSeconds());
 }
 
 void ApiRoutes::Answer(std::shared_ptr<Exchange> exchange, Parse parse) {
@@ -82,13 +91,20 @@ void ApiRoutes::Answer(std::shared_ptr<Exchange> exchange, Parse parse) {
     return;
   }
   const Caller& caller = exchange->request().caller;
+  const auto timeout =
+      RequestTimeout(request->timeout_seconds, exchange->request().Header("x-request-timeout"));
+  if (!timeout.ok()) {
+    exchange->Send(ErrorReply(timeout.status()));
+    return;
+  }
+  request->timeout_seconds = *timeout;
   request->user = caller.user;
   for (ChatInput& prompt : request->prompts) {
     prompt.user = caller.user;
     prompt.cache_scope = caller.cache_scope;
     if (caller.batch || request->batch) prompt.priority = Priority::kBatch;
   }
-  AnswerSession::Start(std::move(exchange), std::move(*request), {backend, running_, metrics_},
+  AnswerSession::Start(std::move(exchange), std::move(*request), {backend, running_, costs_, metrics_},
                        {.heartbeat = options_.heartbeat});
 }
 

@@ -5,6 +5,8 @@
 
 #include "server/answer_session.h"
 #include "server/backend_slot.h"
+#include "server/cost_model.h"
+#include "server/queue_gate.h"
 #include "server/request_pictures.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
@@ -21,14 +23,16 @@ struct ApiOptions {
 // Thread-safe.
 class ApiRoutes {
  public:
-  ApiRoutes(const ApiOptions& options, BackendSlot& slot, ServerMetrics& metrics)
-      : options_(options), slot_(slot), metrics_(metrics) {}
+  ApiRoutes(const ApiOptions& options, BackendSlot& slot, ServerMetrics& metrics,
+            std::shared_ptr<CostModel> costs)
+      : options_(options), slot_(slot), metrics_(metrics), costs_(std::move(costs)) {}
 
   // The routes refer to this object.
   void AddTo(Router& router);
 
-  // Refuses requests for the model from their header alone while the server cannot answer them.
-  std::optional<HttpResponse> Gate(const HttpRequest& request, const Route& route) const;
+  // Refuses requests for the model from their header alone while the server cannot answer them, or has no
+  // place in its queue.
+  std::optional<HttpResponse> Gate(HttpRequest& request, const Route& route);
 
  private:
   // Turns a request's body into an answer request; false when it was refused and answered.
@@ -45,6 +49,8 @@ class ApiRoutes {
   const ApiOptions options_;
   BackendSlot& slot_;
   ServerMetrics& metrics_;
+  const std::shared_ptr<CostModel> costs_;
+  QueueGate queue_;
   const std::shared_ptr<RunningAnswers> running_ = std::make_shared<RunningAnswers>();
 };
 

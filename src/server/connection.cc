@@ -247,6 +247,7 @@ Connection::Awaitable<Connection::ReadOutcome> Connection::ReadBody(RequestParse
 }
 
 Connection::Awaitable<bool> Connection::RunHandler(RequestParser& parser, const Route& route) {
+  parser.request().arrived = Clock::now();
   auto state = std::make_shared<ExchangeState>(
       std::move(parser.request()),
       [weak = weak_from_this()] {
@@ -298,9 +299,15 @@ Connection::Awaitable<bool> Connection::WriteAnswer(const std::shared_ptr<Exchan
     }
     if (read_closed_) break;
     if (core_->aborting) state->MarkGone(GoneReason::kServerStopping);
+    auto next = Clock::now() + kLongTime;
+    if (output.deadline && Clock::now() >= *output.deadline) {
+      state->MarkGone(GoneReason::kDeadlinePassed);
+    } else if (output.deadline) {
+      next = *output.deadline;
+    }
     ArmRead();
-    const bool beats = answer_begun_ && !heartbeat_.empty();
-    co_await Wait(beats ? last_write + heartbeat_interval_ : Clock::now() + kLongTime);
+    if (answer_begun_ && !heartbeat_.empty()) next = std::min(next, last_write + heartbeat_interval_);
+    co_await Wait(next);
   }
   state->MarkGone(GoneReason::kClientGone);
   record_.annotations = state->TakeAnnotations();

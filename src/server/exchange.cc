@@ -15,6 +15,7 @@ ExchangeState::Output ExchangeState::Take() {
   output_ = {};
   output_.heartbeat = taken.heartbeat;
   output_.heartbeat_interval = taken.heartbeat_interval;
+  output_.deadline = taken.deadline;
   return taken;
 }
 
@@ -96,6 +97,14 @@ void Exchange::EndStream() {
     state_->finished_ = true;
     state_->on_gone_ = nullptr;
     state_->output_.finished = true;
+  }
+  state_->wake_();
+}
+
+void Exchange::SetDeadline(std::chrono::steady_clock::time_point deadline) {
+  {
+    const std::lock_guard lock(state_->mutex_);
+    state_->output_.deadline = deadline;
   }
   state_->wake_();
 }

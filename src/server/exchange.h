@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@ namespace saccade {
 enum class GoneReason : uint8_t {
   kClientGone,      // the client closed the connection; nothing that is written arrives
   kServerStopping,  // the time limit of a graceful stop has passed; a last message still arrives
+  kDeadlinePassed,  // see SetDeadline; a last message still arrives
 };
 
 // Numbers and names for the log line of a request; never contents.
@@ -41,6 +43,7 @@ class ExchangeState {
     bool finished = false;
     std::string_view heartbeat;  // to be written after `heartbeat_interval` of silence; empty: none
     std::chrono::milliseconds heartbeat_interval{0};
+    std::optional<std::chrono::steady_clock::time_point> deadline;
   };
   // Moves out what the handler has written since the last call.
   Output Take();
@@ -88,6 +91,9 @@ class Exchange {
   void StartStream(HttpResponse head, Heartbeat heartbeat);
   void Write(std::string bytes);
   void EndStream();
+
+  // When the answer is to be finished; if it is not, the handler is told that it is gone.
+  void SetDeadline(std::chrono::steady_clock::time_point deadline);
 
   // `callback` runs on the connection's thread when the client has gone or the server stops; at once, on the
   // calling thread, when that has happened already.

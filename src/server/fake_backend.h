@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -96,6 +97,8 @@ class FakeBackend final : public ChatBackend {
     EngineStats stats;
     stats.running = running_;
     stats.requests_finished = finished_;
+    stats.waiting = waiting;
+    stats.max_waiting = max_waiting;
     return stats;
   }
   Result<RequestEstimate> Estimate(const ChatInput& input) const override {
@@ -139,6 +142,7 @@ class FakeBackend final : public ChatBackend {
   // Set before the server runs.
   std::function<Status(const ChatInput&)> on_prepare;
   std::function<Status()> on_submit;
+  std::atomic<int64_t> waiting{0}, max_waiting{0};  // what Stats reports
 
  private:
   class Chat final : public PreparedChat {

@@ -1,6 +1,7 @@
 // HTTP messages as the handlers see them: plain data, no sockets and no network library.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,7 +35,9 @@ struct HttpRequest {
   std::string body;
   std::string path_tail;  // what "{name}" at the end of the route's pattern matched
   Caller caller;
-  std::shared_ptr<const void> lease;  // a place taken for the request, given back when it is answered
+  std::shared_ptr<const void> lease;        // a place taken for the request, given back when it is answered
+  std::shared_ptr<const void> queue_place;  // see queue_gate.h; given back when the engine has the request
+  std::chrono::steady_clock::time_point arrived;  // when the last byte of the body was there
 
   // The first header of that name; empty when absent.
   std::string_view Header(std::string_view name) const;

@@ -150,7 +150,10 @@ J AnswerRoutes(std::string_view summary, std::string_view request, std::string_v
   ok["content"]["text/event-stream"] = {{"schema", Ref(chunk)}};
   return PostRoute(
       summary, request, std::move(ok),
-      {{"429", ErrorAnswer("too many requests are waiting; try again after Retry-After seconds")}});
+      {{"429",
+        ErrorAnswer("too many requests are waiting, a limit of the API key, or a timeout that cannot be "
+                    "met; try again after Retry-After seconds")},
+       {"504", ErrorAnswer("the request's timeout passed before the answer was complete")}});
 }
 
 J StopRoute() {
@@ -172,6 +175,11 @@ J EstimateSchema() {
                  {"max_completion_tokens", Integer()},
                  {"context_tokens", Integer()},
                  {"pictures", ListOf(Object({{"original", size}, {"resized", size}, {"tokens", Integer()}}))},
+                 {"predicted_seconds", OneOfNull(Object({{"wait", Number()},
+                                                         {"vision", Number()},
+                                                         {"prefill", Number()},
+                                                         {"decode", Number()},
+                                                         {"total", Number()}}))},
                  {"memory_bytes", Object({{"kv_cache", Integer()}, {"pictures", Integer()}})}});
 }
 

@@ -23,6 +23,7 @@ struct Route {
   bool on_worker = false;
   size_t max_body_bytes = 0;  // 0: the request has no use for a body; a small one is read and ignored
   bool needs_model = false;   // refused from its header alone while no model is there
+  bool queues = false;        // takes a place in the engine's queue, see queue_gate.h
   bool needs_key = true;      // when the server has API keys
 };
 

@@ -61,7 +61,7 @@ class Server::Impl {
               .max_pictures = options.max_pictures,
               .heartbeat = options.heartbeat,
               .stored = Stored()},
-             slot_, metrics_),
+             slot_, metrics_, costs_),
         token_options_{options.max_body_bytes, options.max_pictures, Stored()},
         tasks_(options.tasks, slot_, MakeTaskOptions(options)),
         assets_(EmbeddedFiles()) {}
@@ -76,7 +76,7 @@ class Server::Impl {
     access_ = std::make_unique<Access>(std::move(keys), metrics_);
     Router router;
     api_.AddTo(router);
-    AddTokenRoutes(router, slot_, token_options_);
+    AddTokenRoutes(router, slot_, *costs_, token_options_);
     tasks_.AddTo(router);
     tasks_.AddMetrics(metrics_);
     AddImageRoutes(router, images_, token_options_.max_body_bytes);
@@ -119,6 +119,7 @@ class Server::Impl {
   ServerMetrics metrics_;
   ImageStore images_;
   BackendSlot slot_;
+  const std::shared_ptr<CostModel> costs_ = std::make_shared<CostModel>();
   std::unique_ptr<Access> access_;
   ApiRoutes api_;
   const TokenRouteOptions token_options_;

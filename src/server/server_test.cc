@@ -253,7 +253,7 @@ TEST_F(ServerTest, RefusedBySubmit) {
   backend_->on_submit = [] { return ResourceExhausted("the queue is full"); };
   const ClientReply reply = Ask(kStream);
   ExpectError(reply, 429, "rate_limit_error", "resource_exhausted");
-  EXPECT_EQ(reply.Header("retry-after"), "2");
+  EXPECT_EQ(reply.Header("retry-after"), "1");
 }
 
 TEST_F(ServerTest, ErrorInTheMiddleOfAStream) {

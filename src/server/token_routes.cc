@@ -98,7 +98,17 @@ Result<OrderedJson> Detokenize(const HttpRequest& http, const ChatBackend& backe
 
 OrderedJson SizeJson(Size size) { return {{"width", size.width}, {"height", size.height}}; }
 
-Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend,
+// null until a request has finished: there is nothing to predict from.
+OrderedJson SecondsJson(const std::optional<CostModel::Seconds>& seconds) {
+  if (!seconds) return nullptr;
+  return {{"wait", seconds->wait},
+          {"vision", seconds->vision},
+          {"prefill", seconds->prefill},
+          {"decode", seconds->decode},
+          {"total", seconds->total()}};
+}
+
+Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend, const CostModel& costs,
                              const TokenRouteOptions& options) {
   PicturePartOptions parts;
   parts.max_pictures = options.max_pictures;
@@ -122,6 +132,8 @@ Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend
       {"max_completion_tokens", estimate->max_tokens},
       {"context_tokens", estimate->context_tokens},
       {"pictures", std::move(pictures)},
+      {"predicted_seconds",
+       SecondsJson(costs.Predict({estimate->prompt_tokens, estimate->image_tokens, estimate->max_tokens}))},
       {"memory_bytes",
        {{"kv_cache", estimate->kv_bytes * request.choices}, {"pictures", estimate->picture_bytes}}}};
 }
@@ -142,12 +154,13 @@ Route ModelRoute(std::string path, size_t max_body_bytes, BackendSlot& slot, Ans
 
 }  // namespace
 
-void AddTokenRoutes(Router& router, BackendSlot& slot, const TokenRouteOptions& options) {
+void AddTokenRoutes(Router& router, BackendSlot& slot, const CostModel& costs,
+                    const TokenRouteOptions& options) {
   router.Add(ModelRoute("/tokenize", options.max_body_bytes, slot, Tokenize));
   router.Add(ModelRoute("/detokenize", options.max_body_bytes, slot, Detokenize));
   router.Add(ModelRoute("/v1/estimate", options.max_body_bytes, slot,
-                        [options](const HttpRequest& http, const ChatBackend& backend) {
-                          return Estimate(http, backend, options);
+                        [options, &costs](const HttpRequest& http, const ChatBackend& backend) {
+                          return Estimate(http, backend, costs, options);
                         }));
 }
 

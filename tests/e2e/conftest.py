@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, *arguments, env=None, port=0):
         # A file, not a pipe: nobody reads the log, and a full pipe would stop the server.
-        self.log = tempfile.TemporaryFile("w+")
+        self.log = tempfile.NamedTemporaryFile()
         self.process = subprocess.Popen([BINARY, "serve", "--port", str(port), *map(str, arguments)], stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, env={**os.environ, **(env or {})})
         self.url = None
@@ -53,8 +53,8 @@ class Server:
             self.log.close()
 
     def log_text(self):
-        self.log.seek(0)
-        return self.log.read()
+        # Opened anew: the server writes where the position of self.log is.
+        return pathlib.Path(self.log.name).read_text(encoding="utf-8", errors="replace")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ constexpr milliseconds kStorePause{500};
 // A fresh runner begins with so many tasks and adds one with each that ends: a server that is killed again
 // and again just after its start takes few tasks with it.
 constexpr int64_t kFirstPlaces = 2;
+// Long tasks shall not keep the others waiting for it: one place more after this time, too.
+constexpr milliseconds kPlaceTime{1'000};
 // How much of the recent past the speed is made of.
 constexpr double kNewShare = 0.15;
 // Enough for the engine's last events after a Cancel; its step takes far less.
@@ -108,7 +110,8 @@ TaskRunnerStats TaskRunner::Stats() const {
 TaskRunner::Place TaskRunner::WaitForPlace() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const int64_t most = std::min<int64_t>(options_.max_in_flight, kFirstPlaces + ended_);
+    const int64_t grown = ended_ + (Clock::now() - started_) / kPlaceTime;
+    const int64_t most = std::min<int64_t>(options_.max_in_flight, kFirstPlaces + grown);
     const bool room = active_ == 0 || (active_ < most && !lone_wanted_);
     // The slot tells of a backend by no notification; it comes once.
     if (room && !lone_ && slot_.Get() != nullptr) {

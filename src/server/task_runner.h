@@ -94,6 +94,7 @@ class TaskRunner {
   bool stopping_ = false, aborting_ = false, joined_ = false;
   uint64_t wakes_ = 0;
   int active_ = 0;  // places taken
+  const Clock::time_point started_ = Clock::now();
   int64_t ended_ = 0;
   bool lone_ = false;         // nothing else may run now
   bool lone_wanted_ = false;  // nothing is claimed before all places are free

@@ -144,10 +144,10 @@ def test_the_same_idempotency_key_is_one_task(client):
 
 
 def occupy(client, tokens=300, count=18):
-    """Fills every place with long answers; ids of the tasks."""
+    """Long answers before everything that is submitted later; ids of the tasks."""
     ids = [client.submit(json={"question": f"Count {i}", "max_tokens": tokens, "ignore_eos": True})["task_id"]
            for i in range(count)]
-    wait_for(lambda: client.get(ids[-1])["status"] != "queued")
+    wait_for(lambda: client.get(ids[0])["status"] != "queued")
     return ids
 
 

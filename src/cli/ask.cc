@@ -1,189 +1,194 @@
-// saccade ask FILE... "question": one question about some pictures, answered on the terminal.
+// saccade ask FILE... "question": questions about pictures and documents, answered on the terminal.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <condition_variable>
 #include <cstdio>
 #include <iostream>
-#include <iterator>
-#include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "cli/ask_answer.h"
+#include "cli/ask_files.h"
+#include "cli/ask_many.h"
 #include "cli/commands.h"
+#include "cli/draw_boxes.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/terminal_picture.h"
+#include "server/server.h"
 
 namespace saccade {
 namespace {
 
-constexpr int64_t kMaxPictureBytes = int64_t{256} << 20;
-
 struct AskOptions {
   ModelOptions model;
   GenerationOptions generation;
-  std::vector<std::string> arguments;  // FILE... and the question last
-  std::string system;
-  bool json = false;
+  std::vector<std::string> arguments;  // FILE... and, unless interactive, the question last
+  std::string system, boxes, out, show = "auto";
+  bool json = false, each = false, interactive = false, together = false;
+  DocumentRequest documents;
+  std::optional<std::string> page_prompt;
+  double min_confidence = 0;
   std::optional<int64_t> min_pixels, max_pixels;
 };
 
-// Collects the events of the one request. Written by the engine thread, read by main.
-class Answer {
- public:
-  explicit Answer(bool stream) : stream_(stream), show_progress_(isatty(STDERR_FILENO) != 0) {}
-
-  void OnEvent(Event event) {
-    std::lock_guard lock(mutex_);
-    if (const auto* progress = std::get_if<ProgressEvent>(&event)) ShowProgress(*progress);
-    if (const auto* text = std::get_if<TextEvent>(&event)) AddText(text->text);
-    if (auto* finished = std::get_if<FinishedEvent>(&event)) finished_ = *finished;
-    if (auto* failed = std::get_if<FailedEvent>(&event)) status_ = failed->status;
-    if (std::holds_alternative<FinishedEvent>(event) || std::holds_alternative<FailedEvent>(event)) {
-      ClearProgress();
-      done_ = true;
-      changed_.notify_all();
-    }
-  }
-
-  // Waits for the end; on Ctrl-C calls `cancel` once and goes on waiting.
-  template <class Cancel>
-  void Wait(Cancel&& cancel) {
-    bool cancelled = false;
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return done_; })) {
-      if (InterruptCount() > 0 && !cancelled) {
-        cancelled = true;
-        cancel();
-      }
-    }
-  }
-
-  const std::string& text() const { return text_; }
-  const FinishedEvent& finished() const { return finished_; }
-  const Status& status() const { return status_; }
-
- private:
-  void ShowProgress(const ProgressEvent& progress) {
-    if (!show_progress_) return;
-    switch (progress.stage) {
-      case ProgressEvent::Stage::kQueued:
-        return;
-      case ProgressEvent::Stage::kVision:
-        fmt::print(stderr, "\r\033[Kreading the picture {}/{}", progress.done, progress.total);
-        break;
-      case ProgressEvent::Stage::kPrefill:
-        fmt::print(stderr, "\r\033[Kreading the prompt {}/{}", progress.done, progress.total);
-        break;
-    }
-    std::fflush(stderr);
-    progress_shown_ = true;
-  }
-
-  void ClearProgress() {
-    if (progress_shown_) fmt::print(stderr, "\r\033[K");
-    progress_shown_ = false;
-  }
-
-  void AddText(const std::string& text) {
-    ClearProgress();
-    text_ += text;
-    if (!stream_ || text.empty()) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  }
-
-  const bool stream_, show_progress_;
-  bool progress_shown_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::string text_;
-  FinishedEvent finished_;
-  Status status_;
+// The model and what is the same for all questions.
+struct Session {
+  std::shared_ptr<Engine> engine;
+  std::shared_ptr<ChatBackend> backend;
+  AskFileOptions files;
 };
 
-Result<std::string> ReadPicture(const std::string& name) {
-  if (name != "-") return ReadFile(name, kMaxPictureBytes);
-  std::string bytes{std::istreambuf_iterator<char>(std::cin), {}};
-  if (bytes.empty()) return InvalidArgument("no picture came on standard input");
-  return bytes;
+Result<Session> Open(const AskOptions& options) {
+  Session session;
+  SACCADE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, StartEngine(options.model));
+  session.engine = std::move(engine);
+  session.backend = MakeEngineBackend(session.engine);
+  const Checkpoint& checkpoint = session.engine->checkpoint();
+  if (!checkpoint.template_note.empty()) fmt::print(stderr, "saccade: {}\n", checkpoint.template_note);
+  const PixelLimits& defaults = checkpoint.preprocessor.limits;
+  if (options.min_pixels || options.max_pixels) {
+    session.files.limits = PixelLimits{options.min_pixels.value_or(defaults.min_pixels),
+                                       options.max_pixels.value_or(defaults.max_pixels)};
+  }
+  session.files.max_pixels = defaults.max_pixels;
+  session.files.documents = options.documents;
+  session.files.settings.max_pages = 100'000;  // the user's own machine and file
+  if (!options.together) {
+    PageByPage by_page;
+    by_page.page_prompt = options.page_prompt;
+    by_page.min_confidence = options.min_confidence;
+    session.files.documents.page_by_page = std::move(by_page);
+  }
+  return session;
 }
 
-Result<ChatInput> MakeInput(const AskOptions& options, const PixelLimits& defaults) {
+// A conversation whose first user message shows `names`; the question is added by the caller.
+Result<ChatInput> Begin(const AskOptions& options, const Session& session,
+                        const std::vector<std::string>& names) {
   ChatInput input;
-  OrderedJson content = OrderedJson::array();
-  for (size_t i = 0; i + 1 < options.arguments.size(); ++i) {
-    SACCADE_ASSIGN_OR_RETURN(const std::string bytes, ReadPicture(options.arguments[i]));
-    PictureInput picture;
-    const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-    picture.bytes = std::make_shared<const std::vector<std::byte>>(data, data + bytes.size());
-    if (options.min_pixels || options.max_pixels) {
-      picture.limits = PixelLimits{options.min_pixels.value_or(defaults.min_pixels),
-                                   options.max_pixels.value_or(defaults.max_pixels)};
-    }
-    input.pictures.push_back(std::move(picture));
-    content.push_back({{"type", "image"}, {"image", options.arguments[i]}});
-  }
-  content.push_back({{"type", "text"}, {"text", options.arguments.back()}});
-  OrderedJson messages = OrderedJson::array();
-  if (!options.system.empty()) messages.push_back({{"role", "system"}, {"content", options.system}});
-  messages.push_back({{"role", "user"}, {"content", content}});
-  SACCADE_ASSIGN_OR_RETURN(input.conversation, ParseConversation({{"messages", std::move(messages)}}));
   input.options = options.generation;
+  if (!options.system.empty()) {
+    input.conversation.messages.push_back(Message::Text(Role::kSystem, options.system));
+  }
+  Message message;
+  message.content_is_string = false;
+  for (const std::string& name : names) {
+    SACCADE_RETURN_IF_ERROR(AddFile(name, session.files, input, message));
+  }
+  input.conversation.messages.push_back(std::move(message));
   return input;
 }
 
 // Names the file instead of its number in errors of Prepare ("pictures[0]").
-Status NameThePicture(Status status, const AskOptions& options) {
+Status NameThePicture(Status status, const std::vector<std::string>& names) {
   size_t index = 0;
-  if (std::sscanf(status.param().c_str(), "pictures[%zu]", &index) != 1 ||
-      index + 1 >= options.arguments.size()) {
+  if (std::sscanf(status.param().c_str(), "pictures[%zu]", &index) != 1 || index >= names.size())
     return status;
-  }
-  return Status(status.code(), fmt::format("{}: {}", options.arguments[index], status.message()));
+  return Status(status.code(), fmt::format("{}: {}", names[index], status.message()));
 }
 
-void PrintJson(const Answer& answer, double load_ms) {
-  const RequestUsage& usage = answer.finished().usage;
-  const RequestTimings& timings = answer.finished().timings;
-  nlohmann::ordered_json json;
-  json["text"] = answer.text();
-  json["finish_reason"] = FinishReasonName(answer.finished().reason);
-  json["usage"] = {{"prompt_tokens", usage.prompt_tokens},
-                   {"image_tokens", usage.image_tokens},
-                   {"completion_tokens", usage.completion_tokens}};
-  const auto round = [](double ms) { return std::round(ms * 100) / 100; };
-  json["timings_ms"] = {{"load", round(load_ms)},
-                        {"decode_image", round(timings.decode_image)},
-                        {"resize", round(timings.resize)},
-                        {"vision", round(timings.vision)},
-                        {"prefill", round(timings.prefill)},
-                        {"decode", round(timings.decode)}};
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-Status Ask(const AskOptions& options) {
-  SACCADE_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(options.model));
-  const Checkpoint& checkpoint = engine->checkpoint();
-  if (!checkpoint.template_note.empty()) fmt::print(stderr, "saccade: {}\n", checkpoint.template_note);
-  SACCADE_ASSIGN_OR_RETURN(const ChatInput input, MakeInput(options, checkpoint.preprocessor.limits));
-  Result<std::shared_ptr<PreparedRequest>> request = engine->Prepare(input);
-  if (!request.ok()) return NameThePicture(std::move(request).status(), options);
-  Answer answer(!options.json);
-  SACCADE_ASSIGN_OR_RETURN(const Engine::RequestId id, engine->Submit(*request, [&answer](Event event) {
-    answer.OnEvent(std::move(event));
-  }));
-  answer.Wait([&] { engine->Cancel(id); });
+Status Run(const Session& session, const ChatInput& input, AskAnswer& answer) {
+  SACCADE_ASSIGN_OR_RETURN(const std::shared_ptr<PreparedChat> prepared, PrepareChat(session.backend, input));
+  SACCADE_RETURN_IF_ERROR(prepared->Submit([&answer](Event event) { answer.OnEvent(std::move(event)); }));
+  answer.Wait([&] { prepared->Cancel(); });
   SACCADE_RETURN_IF_ERROR(answer.status());
+  if (answer.finished().reason == FinishReason::kCancelled) return Cancelled("interrupted");
+  return OkStatus();
+}
+
+bool OnTerminal() { return isatty(STDERR_FILENO) != 0; }
+
+// What can be shown is shown; a picture that cannot be decoded is refused later with a reason.
+void ShowPictures(const AskOptions& options, const ChatInput& input) {
+  const TerminalKind kind = DetectTerminal();
+  const bool wanted = options.show == "always" ||
+                      (options.show == "auto" && isatty(STDOUT_FILENO) != 0 && kind != TerminalKind::kPlain);
+  if (!wanted || options.json) return;
+  for (const PictureInput& file : input.pictures) {
+    constexpr int kShownWidth = 800;
+    const Result<RgbImage> picture = DecodeImage(*file.bytes);
+    if (!picture.ok()) continue;
+    const RgbImage small = ShrinkTo(*picture, kShownWidth);
+    const Result<std::vector<std::byte>> png = ToPng(small);
+    if (png.ok()) std::fputs(PictureForTerminal(kind, small, *png).c_str(), stdout);
+  }
+  std::fflush(stdout);
+}
+
+Status DrawAnswer(const AskOptions& options, const ChatInput& input, const std::string& text) {
+  if (options.boxes.empty()) return OkStatus();
+  if (input.pictures.empty()) return InvalidArgument("--boxes needs a picture to draw on");
+  SACCADE_ASSIGN_OR_RETURN(RgbImage picture, DecodeImage(*input.pictures.front().bytes));
+  SACCADE_ASSIGN_OR_RETURN(const int drawn, WriteBoxes(text, std::move(picture), 0, options.boxes));
+  fmt::print(stderr, "saccade: {} {} drawn in {}\n", drawn, drawn == 1 ? "box" : "boxes", options.boxes);
+  return OkStatus();
+}
+
+Status AskOnce(const AskOptions& options, const Session& session, const std::vector<std::string>& names) {
+  SACCADE_ASSIGN_OR_RETURN(ChatInput input, Begin(options, session, names));
+  input.conversation.messages.back().parts.emplace_back().text = options.arguments.back();
+  ShowPictures(options, input);
+  AskAnswer answer(!options.json, OnTerminal());
+  SACCADE_RETURN_IF_ERROR(NameThePicture(Run(session, input, answer), names));
   if (options.json) {
-    PrintJson(answer, checkpoint.load_ms);
+    const OrderedJson json = AnswerJson(answer, session.engine->checkpoint().load_ms);
+    fmt::print("{}\n", json.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
   } else {
     fmt::print("\n");
   }
-  if (answer.finished().reason == FinishReason::kCancelled) return Cancelled("interrupted");
-  return OkStatus();
+  return DrawAnswer(options, input, answer.text());
+}
+
+Status AskEach(const AskOptions& options, const Session& session, const std::vector<std::string>& names) {
+  return AskMany(names, options.out, [&](const std::string& name) -> Result<OrderedJson> {
+    SACCADE_ASSIGN_OR_RETURN(ChatInput input, Begin(options, session, {name}));
+    input.conversation.messages.back().parts.emplace_back().text = options.arguments.back();
+    AskAnswer answer(false, false);
+    SACCADE_RETURN_IF_ERROR(NameThePicture(Run(session, input, answer), {name}));
+    return AnswerJson(answer, session.engine->checkpoint().load_ms);
+  });
+}
+
+// Questions from standard input, one a line, each knowing those before it; an empty line or the end stops.
+Status Converse(const AskOptions& options, const Session& session, const std::vector<std::string>& names) {
+  SACCADE_ASSIGN_OR_RETURN(ChatInput input, Begin(options, session, names));
+  ShowPictures(options, input);
+  std::vector<Message>& messages = input.conversation.messages;
+  bool first = true;
+  std::string question;
+  while (true) {
+    if (isatty(STDIN_FILENO) != 0) fmt::print(stderr, "> ");
+    if (!std::getline(std::cin, question) || question.empty()) return OkStatus();
+    if (first) {
+      messages.back().parts.emplace_back().text = question;
+    } else {
+      messages.push_back(Message::Text(Role::kUser, question));
+    }
+    first = false;
+    AskAnswer answer(true, OnTerminal());
+    SACCADE_RETURN_IF_ERROR(NameThePicture(Run(session, input, answer), names));
+    fmt::print("\n");
+    SACCADE_RETURN_IF_ERROR(DrawAnswer(options, input, answer.text()));
+    messages.push_back(Message::Text(Role::kAssistant, answer.text()));
+  }
+}
+
+Status Ask(const AskOptions& options) {
+  std::vector<std::string> arguments = options.arguments;
+  if (!options.interactive) {
+    if (arguments.empty()) return InvalidArgument("a question is required");
+    arguments.pop_back();
+  }
+  SACCADE_ASSIGN_OR_RETURN(const AskFiles files, ExpandArguments(arguments));
+  const bool each = files.many || options.each || !options.out.empty();
+  if (each && files.names.empty()) return InvalidArgument("there is no file to ask about");
+  if (each && (options.interactive || !options.boxes.empty())) {
+    return InvalidArgument("--interactive and --boxes are for one question at a time, not for many files");
+  }
+  SACCADE_ASSIGN_OR_RETURN(const Session session, Open(options));
+  if (options.interactive) return Converse(options, session, files.names);
+  return each ? AskEach(options, session, files.names) : AskOnce(options, session, files.names);
 }
 
 void AddGenerationOptions(CLI::App& command, GenerationOptions& generation) {
@@ -209,14 +214,40 @@ void AddGenerationOptions(CLI::App& command, GenerationOptions& generation) {
   command.add_flag("--ignore-eos", generation.ignore_eos, "Go on to --max-tokens whatever the model says");
 }
 
+void AddDocumentOptions(CLI::App& command, AskOptions& options) {
+  command.add_flag("--each", options.each, "Ask about each file by itself; folders and patterns always do");
+  command.add_option("--out", options.out,
+                     "Write the results about each file here: .csv, or else JSON lines");
+  command.add_flag("-i,--interactive", options.interactive,
+                   "Read questions from standard input, one a line, with the conversation so far");
+  command.add_option("--boxes", options.boxes,
+                     "Write the picture here as PNG with the boxes of the answer on it");
+  command.add_option("--show", options.show, "Show pictures on the terminal")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  command.add_option("--pages", options.documents.pages, "Pages of documents, as in 1-3,8");
+  command.add_option("--dpi", options.documents.dpi, "Resolution of PDF pages; 0 is automatic")
+      ->check(CLI::Range(0.0, 1200.0));
+  command.add_flag("--page-text", options.documents.text, "Also give the model the text layer of PDF pages");
+  command.add_flag("--together", options.together,
+                   "All pages of a document in one prompt instead of page by page");
+  command.add_option("--page-prompt", options.page_prompt, "Said after the question about each page");
+  command
+      .add_option("--min-confidence", options.min_confidence,
+                  "Pages whose answers are less sure do not count")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
 }  // namespace
 
 void AddAskCommand(CLI::App& program, Command& chosen) {
   auto options = std::make_shared<AskOptions>();
   CLI::App* command = program.add_subcommand("ask", "Ask a question about pictures");
   command
-      ->add_option("arguments", options->arguments, "Picture files (- for standard input), then the question")
+      ->add_option("arguments", options->arguments,
+                   "Pictures, PDF files (- for standard input), folders or patterns, then the question")
       ->required();
+  AddDocumentOptions(*command, *options);
   options->model.AddTo(*command);
   AddGenerationOptions(*command, options->generation);
   command->add_option("--system", options->system, "System prompt");

@@ -185,6 +185,13 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
       ->add_option("--upload-seconds", options->upload_seconds, "How long an uploaded picture is kept unused")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
+  command
+      ->add_option("--document-pages", options->server.documents.max_pages,
+                   "Most pages of one PDF or TIFF in a request")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_flag("--truncate-documents", options->server.documents.truncate,
+                    "Leave out pages over the limit instead of refusing the document");
   command->add_flag("--no-prefix-cache", options->no_prefix_cache,
                     "Compute every prompt from its first token, also what an earlier request began with");
   command

@@ -152,6 +152,8 @@ Status ConfineProcess(int64_t memory_bytes, int cpu_seconds) {
   const auto seconds = static_cast<rlim_t>(cpu_seconds);
   SACCADE_RETURN_IF_ERROR(Limit(RLIMIT_CPU, seconds, seconds + 2));
   SACCADE_RETURN_IF_ERROR(Limit(RLIMIT_CORE, 0));
+  // A write to a file is an error and not the end, as libraries try it for caches.
+  std::signal(SIGXFSZ, SIG_IGN);
   SACCADE_RETURN_IF_ERROR(Limit(RLIMIT_FSIZE, 0));
   SACCADE_RETURN_IF_ERROR(Limit(RLIMIT_NOFILE, 64));
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Internal("no_new_privs was refused");

@@ -1,6 +1,7 @@
 #include <vips/vips.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include "documents/render_pages.h"
@@ -82,6 +83,8 @@ Result<DocumentPage> RenderPage(std::span<const std::byte> file, int number, con
 }  // namespace
 
 Status RenderTiff(std::span<const std::byte> file, const DocumentOptions& options, const PageSink& sink) {
+  // Its compiler of loops wants files of its own, which this process may not write.
+  setenv("VIPS_NOVECTOR", "1", 1);
   if (VIPS_INIT("saccade") != 0) return Unavailable("libvips could not be started");
   vips_block_untrusted_set(TRUE);
   vips_cache_set_max(0);

@@ -20,6 +20,25 @@ namespace saccade {
 struct PictureInput {
   std::shared_ptr<const std::vector<std::byte>> bytes;  // the encoded file
   std::optional<PixelLimits> limits;                    // overrides the checkpoint's min_pixels / max_pixels
+  // Of a page of a document; nothing to the engine, which answers about pictures.
+  int page = 0;                // 1-based; 0: not a page
+  std::string document = {};   // its name, may be empty
+  std::string page_text = {};  // its text layer, when that is wanted
+};
+
+// A question is asked about each page, then the pages' answers are combined: server/page_by_page.h.
+struct PageByPage {
+  bool list = false;                       // the answers one below the other instead of combined by the model
+  std::optional<std::string> page_prompt;  // after the question about each page
+  double min_confidence = 0;               // answers of a lower mean token probability do not count
+};
+struct PageAnswer {
+  std::string document;
+  int page = 0;
+  std::string text;
+  double confidence = 0;  // geometric mean of the tokens' probabilities
+  bool counts = false;    // the page had an answer
+  bool cited = false;     // by the combined answer
 };
 
 // How an answer is generated. Unset fields take the checkpoint's generation_config.json.
@@ -44,6 +63,7 @@ struct ChatInput {
   // Token ids to go on from instead of the conversation, which is then ignored; empty: the conversation.
   std::vector<int32_t> prompt_tokens;
   GenerationOptions options;
+  std::optional<PageByPage> page_by_page;  // the engine itself takes all pictures together
   bool auto_fit = false;  // shrink the largest pictures until prompt and answer fit the context
   Priority priority = Priority::kInteractive;
   // Requests of one user share that user's turn; empty: the request counts as a user of its own. Any stable
@@ -91,8 +111,8 @@ struct TokenLogprob {
 
 // Events of one request, in order: any number of Progress, then Text, then exactly one Finished or a Failed.
 struct ProgressEvent {
-  enum class Stage : uint8_t { kQueued, kVision, kPrefill } stage = Stage::kQueued;
-  int64_t done = 0, total = 0;  // queue position / vision layers / prompt tokens
+  enum class Stage : uint8_t { kQueued, kVision, kPrefill, kPages } stage = Stage::kQueued;
+  int64_t done = 0, total = 0;  // queue position / vision layers / prompt tokens / answered pages
 };
 struct TextEvent {
   std::string text;             // complete UTF-8; may be empty when only a token id or logprob is reported
@@ -103,6 +123,7 @@ struct FinishedEvent {
   FinishReason reason = FinishReason::kStop;
   RequestUsage usage;
   RequestTimings timings;
+  std::vector<PageAnswer> pages = {};  // of a question that was asked page by page
 };
 struct FailedEvent {
   Status status;

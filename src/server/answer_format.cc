@@ -134,6 +134,8 @@ std::string_view StageName(ProgressEvent::Stage stage) {
       return "encoding";
     case ProgressEvent::Stage::kPrefill:
       return "prefill";
+    case ProgressEvent::Stage::kPages:
+      return "pages";
   }
   return "?";
 }
@@ -142,6 +144,21 @@ std::string_view StageName(ProgressEvent::Stage stage) {
 
 std::string DumpJson(const OrderedJson& value) {
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+void AddPageAnswers(const std::vector<PageAnswer>& pages, OrderedJson& message) {
+  OrderedJson citations = OrderedJson::array(), answers = OrderedJson::array();
+  for (const PageAnswer& page : pages) {
+    OrderedJson place = {{"page", page.page}};
+    if (!page.document.empty()) place["document"] = page.document;
+    if (page.cited) citations.push_back(place);
+    place["text"] = page.text;
+    place["confidence"] = Rounded(page.confidence);
+    place["counts"] = page.counts;
+    answers.push_back(std::move(place));
+  }
+  message["citations"] = std::move(citations);
+  message["page_answers"] = std::move(answers);
 }
 
 OrderedJson UsageJson(const RequestUsage& usage) {

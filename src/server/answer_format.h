@@ -25,6 +25,9 @@ using TokenBytesFunction = std::function<std::string(int32_t token)>;
 
 std::string DumpJson(const OrderedJson& value);  // invalid UTF-8 becomes U+FFFD instead of an error
 
+// "citations" and "page_answers" of an answer that was made page by page, into its message or delta.
+void AddPageAnswers(const std::vector<PageAnswer>& pages, OrderedJson& message);
+
 OrderedJson UsageJson(const RequestUsage& usage);
 OrderedJson TimingsJson(const RequestTimings& timings);
 OrderedJson ProgressJson(const ProgressEvent& progress);  // {"stage", "done", "total"}

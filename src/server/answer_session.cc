@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "server/chat_request.h"
 #include "server/error_reply.h"
+#include "server/page_by_page.h"
 #include "server/sse.h"
 
 namespace saccade {
@@ -63,7 +64,7 @@ AnswerSession::AnswerSession(std::shared_ptr<Exchange> exchange, AnswerRequest r
 void AnswerSession::Start(std::shared_ptr<Exchange> exchange, AnswerRequest request, const Services& services,
                           const AnswerSessionOptions& options) {
   const auto session = std::make_shared<AnswerSession>(exchange, std::move(request), services, options);
-  const Status status = session->Submit(*services.backend);
+  const Status status = session->Submit(services.backend);
   if (!status.ok()) {
     exchange->Post([session, status] { session->Fail(status); });
     return;
@@ -93,11 +94,11 @@ Status AnswerSession::CheckDeadline() {
       .WithParam("timeout");
 }
 
-Status AnswerSession::Prepare(ChatBackend& backend) {
+Status AnswerSession::Prepare(const std::shared_ptr<ChatBackend>& backend) {
   for (const ChatInput& prompt : request_.prompts) {
     if (deadline_ && Clock::now() >= *deadline_) return TimedOut();
     if (exchange_->gone()) return Cancelled("the client went away");
-    auto prepared = backend.Prepare(prompt);
+    auto prepared = PrepareChat(backend, prompt);
     if (!prepared.ok()) return WithRequestPath(std::move(prepared).status(), request_.picture_paths);
     const RequestUsage cost = (*prepared)->Cost();
     work_.prompt_tokens += cost.prompt_tokens;
@@ -105,13 +106,13 @@ Status AnswerSession::Prepare(ChatBackend& backend) {
     work_.answer_tokens =
         std::max<int64_t>(work_.answer_tokens, prompt.options.max_tokens.value_or(kAnyLength));
     prepared_.push_back(std::move(*prepared));
-    if (request_.pixel_boxes) SACCADE_RETURN_IF_ERROR(MeasurePictures(backend, prompt));
+    if (request_.pixel_boxes) SACCADE_RETURN_IF_ERROR(MeasurePictures(*backend, prompt));
   }
   request_.prompts.clear();  // the pictures live on in what was prepared
   return OkStatus();
 }
 
-Status AnswerSession::Submit(ChatBackend& backend) {
+Status AnswerSession::Submit(const std::shared_ptr<ChatBackend>& backend) {
   SACCADE_RETURN_IF_ERROR(Prepare(backend));
   SACCADE_RETURN_IF_ERROR(CheckDeadline());
   if (exchange_->gone()) return Cancelled("the client went away");
@@ -258,6 +259,7 @@ void AnswerSession::OnFinished(size_t index, const FinishedEvent& finished) {
   if (request_.stream) {
     if (!rest.empty()) WriteText(index, rest, nullptr);
     OrderedJson last = format_.LastChoice(static_cast<int>(index), !choice.text_sent, finished.reason);
+    if (!finished.pages.empty()) AddPageAnswers(finished.pages, last["delta"]);
     if (request_.pixel_boxes) last["delta"]["boxes"] = PixelBoxesJson(choice.text + rest, box_pictures_);
     exchange_->Write(SseData(ChunkJson(format_, head_, OrderedJson::array({last}),
                                        {{"timings_ms", TimingsJson(finished.timings)}})));
@@ -277,6 +279,7 @@ void AnswerSession::SendWhole() {
     OrderedJson logprobs = request_.logprobs ? Logprobs(choice, choice.logprobs) : OrderedJson();
     entries.push_back(
         format_.WholeChoice(static_cast<int>(i), choice.text, std::move(logprobs), choice.finished->reason));
+    if (!choice.finished->pages.empty()) AddPageAnswers(choice.finished->pages, entries.back()["message"]);
     if (request_.pixel_boxes) entries.back()["message"]["boxes"] = PixelBoxesJson(choice.text, box_pictures_);
   }
   End();

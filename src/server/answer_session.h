@@ -69,9 +69,9 @@ class AnswerSession : public std::enable_shared_from_this<AnswerSession> {
     std::optional<FinishedEvent> finished;
   };
 
-  Status Submit(ChatBackend& backend);
+  Status Submit(const std::shared_ptr<ChatBackend>& backend);
   Status MeasurePictures(const ChatBackend& backend, const ChatInput& prompt);
-  Status Prepare(ChatBackend& backend);
+  Status Prepare(const std::shared_ptr<ChatBackend>& backend);
   // Before queueing, once the cost is known.
   Status CheckDeadline();
   Status TimedOut() const;

@@ -113,6 +113,7 @@ Result<AnswerRequest> ApiRoutes::ParseChat(const HttpRequest& http, ChatBackend&
   parts.max_pictures = options_.max_pictures;
   parts.defaults = backend.model().pixel_limits;
   parts.stored = options_.stored;
+  parts.documents = options_.documents;
   SACCADE_ASSIGN_OR_RETURN(ChatRequest chat, ParseChatRequest(http.body, parts));
   SACCADE_RETURN_IF_ERROR(CheckModel(chat.model, backend.model()));
   AnswerRequest request = MakeAnswerRequest(ChatFormat(), chat);

@@ -18,6 +18,7 @@ struct ApiOptions {
   size_t max_pictures = 64;
   std::chrono::milliseconds heartbeat{10'000};
   StoredPictures stored;
+  DocumentSettings documents;
 };
 
 // Thread-safe.

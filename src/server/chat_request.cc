@@ -48,6 +48,9 @@ constexpr ChatField kFields[] = {
       .min = 1,
       .max = static_cast<double>(kMaxResizedPixels)},
      [](ChatRequest& out, const OrderedJson& value) { out.max_pixels = value.get<int64_t>(); }},
+    {{.name = "documents",
+      .type = FieldType::kObject,
+      .help = "how PDF files and multi-page TIFFs are read"}},
     {{.name = "auto_fit",
       .type = FieldType::kBool,
       .help = "shrink the largest pictures until prompt and answer fit the context, instead of refusing"},
@@ -92,6 +95,10 @@ Status CheckTogether(ChatRequest& request) {
   if (request.top_logprobs > 0 && !request.logprobs) {
     return InvalidArgument("top_logprobs needs \"logprobs\": true").WithParam("top_logprobs");
   }
+  if (request.pixel_boxes && request.documents.page_by_page) {
+    return InvalidArgument("boxes in pixels are of one prompt; with page_by_page there are many")
+        .WithParam("boxes");
+  }
   if (request.logprobs) request.generation.top_logprobs = request.top_logprobs;
   return OkStatus();
 }
@@ -111,6 +118,10 @@ Result<ChatRequest> ParseChatRequest(std::string_view body, const PicturePartOpt
   ChatRequest request;
   SACCADE_RETURN_IF_ERROR(ReadFields<ChatRequest>(document, kFields, request));
   SACCADE_RETURN_IF_ERROR(ReadAnswerOptions(document, request));
+  if (const OrderedJson* documents = FindMember(document, "documents")) {
+    SACCADE_ASSIGN_OR_RETURN(request.documents, ReadDocumentRequest(*documents));
+    request.input.page_by_page = request.documents.page_by_page;
+  }
   SACCADE_RETURN_IF_ERROR(CheckTogether(request));
   request.input.options = std::move(request.generation);
   SACCADE_ASSIGN_OR_RETURN(const std::optional<PixelLimits> limits,
@@ -118,7 +129,8 @@ Result<ChatRequest> ParseChatRequest(std::string_view body, const PicturePartOpt
   Conversation& conversation = request.input.conversation;
   SACCADE_ASSIGN_OR_RETURN(conversation.messages,
                            ParseMessages(std::move(*FindMutable(document, "messages"))));
-  SACCADE_ASSIGN_OR_RETURN(std::vector<RequestPicture> pictures, TakePictures(conversation, limits, options));
+  SACCADE_ASSIGN_OR_RETURN(std::vector<RequestPicture> pictures,
+                           TakePictures(conversation, limits, request.documents, options));
   for (RequestPicture& picture : pictures) {
     request.input.pictures.push_back(std::move(picture.input));
     request.picture_paths.push_back(std::move(picture.path));
@@ -138,6 +150,7 @@ Status WithRequestPath(Status status, std::span<const std::string> picture_paths
 
 OrderedJson ChatRequestSchema() {
   OrderedJson schema = ObjectSchema<ChatRequest>(kFields);
+  schema["properties"]["documents"] = DocumentRequestSchema();
   AddAnswerOptionsSchema(schema);
   return schema;
 }

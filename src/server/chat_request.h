@@ -23,6 +23,7 @@ struct ChatRequest : AnswerOptions {
   bool pixel_boxes = false;  // "boxes": "pixels"
   int top_logprobs = 0;
   std::optional<int64_t> min_pixels, max_pixels;
+  DocumentRequest documents;
 };
 
 // Reads and checks a request. Unknown fields are ignored; a known one of wrong type or range, or one that is

@@ -1,5 +1,6 @@
 #include "server/image_routes.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,11 +8,14 @@
 #include "image/image.h"
 #include "server/error_reply.h"
 #include "server/json_reply.h"
+#include "server/multipart.h"
 #include "server/request_pictures.h"
 #include "server/schema.h"
 
 namespace saccade {
 namespace {
+
+constexpr size_t kMaxFormParts = 16;
 
 struct UploadRequest {
   std::string image;
@@ -29,7 +33,7 @@ bool IsType(std::string_view content_type, std::string_view type) {
   return HttpNameEquals(content_type.substr(0, type.size()), type);
 }
 
-// The picture of a body: JSON with base64, or else the body itself.
+// The picture of a body: JSON with base64, a form with a file, or else the body itself.
 Result<std::vector<std::byte>> UploadedBytes(const HttpRequest& http) {
   if (IsType(http.Header("content-type"), "application/json")) {
     auto document = ParseOrderedJson(http.body);
@@ -41,10 +45,19 @@ Result<std::vector<std::byte>> UploadedBytes(const HttpRequest& http) {
     if (!bytes.ok()) return std::move(bytes).status().WithParam("image");
     return bytes;
   }
-  if (http.body.empty())
-    return InvalidArgument("the body is empty; send the picture's bytes").WithParam("image");
-  const auto* data = reinterpret_cast<const std::byte*>(http.body.data());
-  return std::vector<std::byte>(data, data + http.body.size());
+  std::string_view body = http.body;
+  if (IsMultipart(http.Header("content-type"))) {
+    SACCADE_ASSIGN_OR_RETURN(const std::vector<FormPart> parts,
+                             ParseMultipart(http.Header("content-type"), http.body, kMaxFormParts));
+    const auto file = std::find_if(parts.begin(), parts.end(), [](const FormPart& part) {
+      return part.name == "image" || part.name == "file";
+    });
+    if (file == parts.end()) return InvalidArgument("the form has no field image or file").WithParam("image");
+    body = file->bytes;
+  }
+  if (body.empty()) return InvalidArgument("the body is empty; send the picture's bytes").WithParam("image");
+  const auto* data = reinterpret_cast<const std::byte*>(body.data());
+  return std::vector<std::byte>(data, data + body.size());
 }
 
 // Refuses what no question could be asked about; the size is the upright one.
@@ -54,6 +67,10 @@ Result<OrderedJson> Describe(const ImageStore::Kept& kept) {
                        {"url", std::string(kStoredImagePrefix) + kept.id},
                        {"bytes", kept.bytes->size()},
                        {"expires_in", kept.expires_in.count()}};
+  if (IsDocument(*kept.bytes)) {  // opened when a question about it comes, in a process of its own
+    reply["kind"] = SniffDocument(*kept.bytes) == DocumentKind::kPdf ? "PDF" : "TIFF";
+    return reply;
+  }
   SACCADE_ASSIGN_OR_RETURN(const ImageInfo info, ProbeImage(*kept.bytes));
   const Size size = UprightSizeOf(info);
   reply["kind"] = ImageKindName(info.kind);
@@ -112,7 +129,8 @@ openapi::J ImagePaths() {
                           {"expires_in", Integer()},
                           {"kind", Text()},
                           {"width", Integer()},
-                          {"height", Integer()}});
+                          {"height", Integer()}},
+                         {"width", "height"});
   J upload = PostRoute(
       "Keep a picture; its url can stand wherever a picture's URL is expected", "ImageUpload",
       Answer("the picture, until it was not used for expires_in seconds", "application/json", image));

@@ -26,7 +26,15 @@ J MessageSchemas() {
   const J text_part = Object({{"type", {{"const", "text"}}}, {"text", Text()}});
   const J image_part =
       Object({{"type", {{"const", "image_url"}}}, {"image_url", {{"anyOf", J::array({Text(), image})}}}});
-  const J content = {{"anyOf", J::array({Text(), ListOf({{"anyOf", J::array({text_part, image_part})}})})}};
+  const J file =
+      Object({{"file_data", {{"type", "string"}, {"description", "data URL of a PDF, TIFF or picture"}}},
+              {"file_id", {{"type", "string"}, {"description", "id of an upload"}}},
+              {"filename", Text()}},
+             {"file_data", "file_id", "filename"});
+  const J pages = {{"type", "string"}, {"description", "pages of a document, as in \"1-3,8\""}};
+  const J file_part = Object({{"type", {{"const", "file"}}}, {"file", file}, {"pages", pages}}, {"pages"});
+  const J part = {{"anyOf", J::array({text_part, image_part, file_part})}};
+  const J content = {{"anyOf", J::array({Text(), ListOf(part)})}};
   return Object(
       {{"role", {{"type", "string"}, {"enum", J::array({"system", "developer", "user", "assistant"})}}},
        {"content", content}});
@@ -55,6 +63,18 @@ J LogprobsSchema() {
   return OneOfNull(Object({{"content", ListOf(entry)}, {"refusal", OneOfNull(Text())}}));
 }
 
+// Of "mode": "page_by_page".
+J CitationsSchema() { return ListOf(Object({{"page", Integer()}, {"document", Text()}}, {"document"})); }
+
+J PageAnswersSchema() {
+  return ListOf(Object({{"page", Integer()},
+                        {"document", Text()},
+                        {"text", Text()},
+                        {"confidence", Number()},
+                        {"counts", {{"type", "boolean"}}}},
+                       {"document"}));
+}
+
 // Of "boxes": "pixels".
 J BoxesSchema() {
   return ListOf(Object({{"box", ListOf(Integer())},
@@ -66,14 +86,16 @@ J BoxesSchema() {
 }
 
 J CompletionSchema() {
-  const J choice = Object(
-      {{"index", Integer()},
-       {"message",
-        Object(
-            {{"role", Text()}, {"content", Text()}, {"refusal", OneOfNull(Text())}, {"boxes", BoxesSchema()}},
-            {"boxes"})},
-       {"logprobs", LogprobsSchema()},
-       {"finish_reason", {{"type", "string"}, {"enum", J::array({"stop", "length"})}}}});
+  const J choice = Object({{"index", Integer()},
+                           {"message", Object({{"role", Text()},
+                                               {"content", Text()},
+                                               {"refusal", OneOfNull(Text())},
+                                               {"boxes", BoxesSchema()},
+                                               {"citations", CitationsSchema()},
+                                               {"page_answers", PageAnswersSchema()}},
+                                              {"boxes", "citations", "page_answers"})},
+                           {"logprobs", LogprobsSchema()},
+                           {"finish_reason", {{"type", "string"}, {"enum", J::array({"stop", "length"})}}}});
   return Object({{"id", Text()},
                  {"object", {{"const", "chat.completion"}}},
                  {"created", Integer()},
@@ -84,15 +106,20 @@ J CompletionSchema() {
 }
 
 J ProgressSchema() {
-  return Object({{"stage", {{"type", "string"}, {"enum", J::array({"queued", "encoding", "prefill"})}}},
-                 {"done", Integer()},
-                 {"total", Integer()}});
+  return Object(
+      {{"stage", {{"type", "string"}, {"enum", J::array({"queued", "encoding", "prefill", "pages"})}}},
+       {"done", Integer()},
+       {"total", Integer()}});
 }
 
 J ChunkSchema() {
   const J choice = Object({{"index", Integer()},
-                           {"delta", Object({{"role", Text()}, {"content", Text()}, {"boxes", BoxesSchema()}},
-                                            {"role", "content", "boxes"})},
+                           {"delta", Object({{"role", Text()},
+                                             {"content", Text()},
+                                             {"boxes", BoxesSchema()},
+                                             {"citations", CitationsSchema()},
+                                             {"page_answers", PageAnswersSchema()}},
+                                            {"role", "content", "boxes", "citations", "page_answers"})},
                            {"logprobs", LogprobsSchema()},
                            {"finish_reason", OneOfNull(Text())}});
   return Object({{"id", Text()},

@@ -66,18 +66,81 @@ Result<std::shared_ptr<const std::vector<std::byte>>> TakeBytes(std::string_view
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 
-Result<PictureInput> TakePicture(ContentPart& part, std::optional<PixelLimits> whole_request,
-                                 const PicturePartOptions& options) {
-  if (part.source.empty()) {
-    return InvalidArgument(
-        "a picture is given as {{\"url\": \"data:image/...;base64,...\"}} or as that string");
-  }
-  PictureInput input;
-  SACCADE_ASSIGN_OR_RETURN(input.limits, PartLimits(part, whole_request, options.defaults));
-  SACCADE_ASSIGN_OR_RETURN(input.bytes, TakeBytes(part.source, options.stored));
-  std::string().swap(part.source);
-  return input;
+ContentPart TextPart(std::string text) {
+  ContentPart part;
+  part.text = std::move(text);
+  return part;
 }
+
+// What TakePictures works on.
+class PictureTaker {
+ public:
+  PictureTaker(std::optional<PixelLimits> whole_request, const DocumentRequest& documents,
+               const PicturePartOptions& options)
+      : whole_request_(whole_request), documents_(documents), options_(options) {}
+
+  // Moves `part` to the end of `parts`, as one picture or as the pages of a document.
+  Status Take(ContentPart part, std::vector<ContentPart>& parts) {
+    if (part.kind == ContentPart::Kind::kVideo) {
+      return Unsupported("videos are not supported yet; send single frames as pictures");
+    }
+    if (part.source.empty()) {
+      return InvalidArgument(
+          "a picture is given as {{\"url\": \"data:image/...;base64,...\"}} or as that string");
+    }
+    SACCADE_ASSIGN_OR_RETURN(const std::optional<PixelLimits> limits,
+                             PartLimits(part, whole_request_, options_.defaults));
+    PictureInput input;
+    input.limits = limits;
+    SACCADE_ASSIGN_OR_RETURN(input.bytes, TakeBytes(part.source, options_.stored));
+    std::string().swap(part.source);
+    if (!IsDocument(*input.bytes)) {
+      if (!part.pages.empty())
+        return InvalidArgument("a picture has no pages to choose from").WithParam("pages");
+      return Add(std::move(input), std::move(part), parts);
+    }
+    SACCADE_ASSIGN_OR_RETURN(std::vector<RequestPage> pages,
+                             TakeDocument(part, *input.bytes, documents_, options_.documents,
+                                          limits.value_or(options_.defaults).max_pixels));
+    for (RequestPage& page : pages) {
+      page.picture.limits = limits;
+      SACCADE_RETURN_IF_ERROR(AddPage(std::move(page), part, parts));
+    }
+    return OkStatus();
+  }
+
+  std::vector<RequestPicture> Finish() { return std::move(pictures_); }
+
+ private:
+  Status AddPage(RequestPage page, const ContentPart& part, std::vector<ContentPart>& parts) {
+    if (documents_.page_by_page) return Add(std::move(page.picture), part, parts);
+    const std::string text = page.picture.page_text;
+    if (!page.heading.empty()) parts.push_back(TextPart(std::move(page.heading)));
+    SACCADE_RETURN_IF_ERROR(Add(std::move(page.picture), part, parts));
+    if (!text.empty()) parts.push_back(TextPart(PageTextPart(text)));
+    return OkStatus();
+  }
+
+  Status Add(PictureInput input, ContentPart part, std::vector<ContentPart>& parts) {
+    // Pages that are asked about one by one are never in one prompt.
+    const bool alone = documents_.page_by_page && input.page > 0;
+    if (!alone && ++together_ > options_.max_pictures) {
+      return TooLarge("the request has more than {} pictures{}", options_.max_pictures,
+                      input.page > 0 ? "; a long document can be asked about with \"documents\": {\"mode\": "
+                                       "\"page_by_page\"}"
+                                     : "");
+    }
+    pictures_.push_back({std::move(input), part.param});
+    parts.push_back(std::move(part));
+    return OkStatus();
+  }
+
+  const std::optional<PixelLimits> whole_request_;
+  const DocumentRequest& documents_;
+  const PicturePartOptions& options_;
+  std::vector<RequestPicture> pictures_;
+  size_t together_ = 0;
+};
 
 }  // namespace
 
@@ -125,24 +188,23 @@ Result<std::optional<PixelLimits>> RequestedLimits(std::optional<int64_t> min_pi
 
 Result<std::vector<RequestPicture>> TakePictures(Conversation& conversation,
                                                  std::optional<PixelLimits> whole_request,
+                                                 const DocumentRequest& documents,
                                                  const PicturePartOptions& options) {
-  std::vector<RequestPicture> pictures;
+  PictureTaker taker(whole_request, documents, options);
   for (Message& message : conversation.messages) {
+    std::vector<ContentPart> parts;
     for (ContentPart& part : message.parts) {
-      if (part.kind == ContentPart::Kind::kText) continue;
-      if (part.kind == ContentPart::Kind::kVideo) {
-        return Unsupported("videos are not supported yet; send single frames as pictures")
-            .WithParam(part.param);
+      if (part.kind == ContentPart::Kind::kText) {
+        parts.push_back(std::move(part));
+        continue;
       }
-      if (pictures.size() >= options.max_pictures) {
-        return TooLarge("the request has more than {} pictures", options.max_pictures).WithParam(part.param);
-      }
-      auto input = TakePicture(part, whole_request, options);
-      if (!input.ok()) return std::move(input).status().WithParam(part.param);
-      pictures.push_back({std::move(*input), part.param});
+      const std::string param = part.param;
+      Status status = taker.Take(std::move(part), parts);
+      if (!status.ok()) return std::move(status).WithParam(param);
     }
+    message.parts = std::move(parts);
   }
-  return pictures;
+  return taker.Finish();
 }
 
 }  // namespace saccade

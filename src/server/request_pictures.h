@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "engine/request.h"
+#include "server/document_parts.h"
 
 namespace saccade {
 
@@ -22,6 +23,7 @@ struct PicturePartOptions {
   size_t max_pictures = 64;  // per request
   PixelLimits defaults;      // the checkpoint's; a request may give only one of the two
   StoredPictures stored;     // for "saccade-image:ID"; may be null
+  DocumentSettings documents;
 };
 
 struct RequestPicture {
@@ -33,10 +35,13 @@ struct RequestPicture {
 // URL-safe alphabet, white space anywhere. http(s) and file URLs are refused: nothing is fetched.
 Result<std::vector<std::byte>> DecodePictureSource(std::string_view source);
 
-// Decodes the pictures of `conversation` in order. Their sources are cleared there, as they may be megabytes.
-// `whole_request` are the limits given beside the messages; those of a picture come first.
+// Decodes the pictures of `conversation` in order. A document becomes a picture for each of its pages, with a
+// heading and its text around it unless the pages are asked about one by one. Their sources are cleared
+// there, as they may be megabytes. `whole_request` are the limits given beside the messages; those of a
+// picture come first.
 Result<std::vector<RequestPicture>> TakePictures(Conversation& conversation,
                                                  std::optional<PixelLimits> whole_request,
+                                                 const DocumentRequest& documents,
                                                  const PicturePartOptions& options);
 
 // Combines what a request gives with the defaults; nullopt when it gives nothing.

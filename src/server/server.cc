@@ -60,9 +60,10 @@ class Server::Impl {
         api_({.max_body_bytes = options.max_body_bytes,
               .max_pictures = options.max_pictures,
               .heartbeat = options.heartbeat,
-              .stored = Stored()},
+              .stored = Stored(),
+              .documents = options.documents},
              slot_, metrics_, costs_),
-        token_options_{options.max_body_bytes, options.max_pictures, Stored()},
+        token_options_{options.max_body_bytes, options.max_pictures, Stored(), options.documents},
         tasks_(options.tasks, slot_, MakeTaskOptions(options)),
         assets_(EmbeddedFiles()) {}
 

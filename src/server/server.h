@@ -12,11 +12,14 @@
 #include <string>
 
 #include "base/status.h"
-#include "server/api_keys.h"  // IWYU pragma: export
+#include "server/answer_format.h"  // IWYU pragma: export
+#include "server/api_keys.h"       // IWYU pragma: export
 #include "server/chat_backend.h"
+#include "server/document_parts.h"  // IWYU pragma: export
 #include "server/engine_backend.h"  // IWYU pragma: export
 #include "server/http_server.h"
 #include "server/image_store.h"
+#include "server/page_by_page.h"  // IWYU pragma: export
 #include "tasks/task_queue.h"
 
 namespace saccade {
@@ -28,6 +31,7 @@ struct ServerOptions {
   std::chrono::milliseconds heartbeat{10'000};  // a comment after this much silence of a stream
   std::filesystem::path api_keys_file;          // see api_keys.h; empty: no keys, everybody is served
   bool insecure_bind = false;                   // listen where other machines can connect even without keys
+  DocumentSettings documents;                   // pages and limits of PDF files and TIFFs in requests
   std::shared_ptr<TaskQueue> tasks;             // null: no durable tasks
   int max_tasks_in_flight = 18;                 // a little over what the engine answers together
   ImageStoreOptions image_store;                // of POST /v1/images

@@ -6,6 +6,7 @@
 
 #include "server/backend_slot.h"
 #include "server/http.h"
+#include "server/page_by_page.h"
 
 namespace saccade {
 
@@ -29,7 +30,7 @@ Result<std::shared_ptr<TaskExecution>> TaskExecution::Prepare(const std::shared_
   const ChatInput input = std::move(request.input);
   const std::vector<std::string> paths = std::move(request.picture_paths);
   std::shared_ptr<TaskExecution> execution(new TaskExecution(backend, std::move(request)));
-  auto prepared = backend->Prepare(input);
+  auto prepared = PrepareChat(backend, input);
   if (!prepared.ok()) return WithRequestPath(std::move(prepared).status(), paths);
   execution->prepared_ = std::move(*prepared);
   return execution;
@@ -123,6 +124,7 @@ Result<std::string> TaskExecution::Outcome() const {
     usage.completion_tokens += choice.finished->usage.completion_tokens;
     entries.push_back(ChatFormat().WholeChoice(static_cast<int>(i), choice.text, Logprobs(choice),
                                                choice.finished->reason));
+    if (!choice.finished->pages.empty()) AddPageAnswers(choice.finished->pages, entries.back()["message"]);
   }
   using namespace std::chrono;
   ReplyHead head;

@@ -6,6 +6,7 @@
 #include "server/backend_slot.h"
 #include "server/chat_request.h"
 #include "server/multipart.h"
+#include "server/page_by_page.h"
 
 namespace saccade {
 namespace {
@@ -106,7 +107,7 @@ Status CheckChat(std::string_view body, ChatBackend* backend, size_t max_picture
   SACCADE_ASSIGN_OR_RETURN(const ChatRequest chat, ParseChatRequest(body, parts));
   if (backend == nullptr) return OkStatus();
   SACCADE_RETURN_IF_ERROR(CheckModel(chat.model, backend->model()));
-  return WithRequestPath(backend->Estimate(chat.input).status(), chat.picture_paths);
+  return WithRequestPath(EstimateChat(*backend, chat.input).status(), chat.picture_paths);
 }
 
 Result<TaskSubmission> FromDocument(OrderedJson document, std::string_view body, ChatBackend* backend,

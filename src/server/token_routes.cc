@@ -9,6 +9,7 @@
 #include "server/completion_request.h"
 #include "server/error_reply.h"
 #include "server/json_reply.h"
+#include "server/page_by_page.h"
 
 namespace saccade {
 namespace {
@@ -113,10 +114,11 @@ Result<OrderedJson> Estimate(const HttpRequest& http, const ChatBackend& backend
   PicturePartOptions parts;
   parts.max_pictures = options.max_pictures;
   parts.stored = options.stored;
+  parts.documents = options.documents;
   parts.defaults = backend.model().pixel_limits;
   SACCADE_ASSIGN_OR_RETURN(const ChatRequest request, ParseChatRequest(http.body, parts));
   SACCADE_RETURN_IF_ERROR(CheckModel(request.model, backend.model()));
-  auto estimate = backend.Estimate(request.input);
+  auto estimate = EstimateChat(backend, request.input);
   if (!estimate.ok()) return WithRequestPath(std::move(estimate).status(), request.picture_paths);
   OrderedJson pictures = OrderedJson::array();
   for (const RequestEstimate::Picture& picture : estimate->pictures) {

@@ -16,6 +16,7 @@ struct TokenRouteOptions {
   size_t max_body_bytes = size_t{64} << 20;
   size_t max_pictures = 64;
   StoredPictures stored;
+  DocumentSettings documents;
 };
 void AddTokenRoutes(Router& router, BackendSlot& slot, const CostModel& costs,
                     const TokenRouteOptions& options);

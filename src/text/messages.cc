@@ -9,6 +9,8 @@ namespace saccade {
 namespace {
 
 constexpr int64_t kMaxPixelsField = int64_t{1} << 40;
+constexpr double kMaxDpi = 1200;
+constexpr std::string_view kUploadScheme = "saccade-image:";
 
 // The member, or nullptr when it is absent or null.
 OrderedJson* Member(OrderedJson& object, const char* key) {
@@ -58,6 +60,42 @@ Status ReadUrl(OrderedJson& value, const char* key, ContentPart& part) {
   return OkStatus();
 }
 
+// {"file_data": "data:...", "filename"} or {"file_id": "..."}, the id of an upload.
+Status ReadFileMembers(OrderedJson& object, ContentPart& part) {
+  SACCADE_ASSIGN_OR_RETURN(part.filename, TakeStringMember(object, "filename"));
+  if (OrderedJson* data = Member(object, "file_data"); data != nullptr) {
+    part.param = "file_data";
+    SACCADE_ASSIGN_OR_RETURN(part.source, TakeString(*data, "file_data"));
+  } else if (OrderedJson* id = Member(object, "file_id"); id != nullptr) {
+    part.param = "file_id";
+    SACCADE_ASSIGN_OR_RETURN(part.source, TakeString(*id, "file_id"));
+    if (!part.source.starts_with(kUploadScheme)) part.source.insert(0, kUploadScheme);
+  } else {
+    return InvalidArgument(
+        "a file is given as \"file_data\", a data URL, or as \"file_id\", the id of an upload");
+  }
+  return OkStatus();
+}
+
+// A part of type file or input_file.
+Status ReadFilePart(OrderedJson& object, ContentPart& part) {
+  OrderedJson* file = Member(object, "file");
+  if (file == nullptr) return ReadFileMembers(object, part);
+  if (!file->is_object()) {
+    return InvalidArgument("\"file\" must be an object, not {}", JsonKind(*file)).WithParam("file");
+  }
+  Status status = ReadFileMembers(*file, part);
+  if (!status.ok()) return std::move(status).WithParam("file");
+  part.param.insert(0, "file.");
+  return OkStatus();
+}
+
+Status ReadPageChoice(const OrderedJson& object, ContentPart& part) {
+  SACCADE_ASSIGN_OR_RETURN(part.pages, GetStringOr(object, "pages", ""));
+  SACCADE_ASSIGN_OR_RETURN(part.dpi, FindFloat(object, "dpi", {.min = 1, .max = kMaxDpi}));
+  return OkStatus();
+}
+
 // Where the picture or video comes from. The first member present counts.
 Status ReadSource(OrderedJson& object, ContentPart& part) {
   const bool image = part.kind == ContentPart::Kind::kImage;
@@ -81,7 +119,8 @@ Result<ContentPart> ParsePart(OrderedJson& object, Role role) {
   ContentPart part;
   // The order of the tests is the template's: a part with an "image" member is a picture whatever its type
   // says.
-  if (IsOneOf(type, {"image", "image_url", "input_image"}) || Member(object, "image") != nullptr ||
+  const bool is_file = IsOneOf(type, {"file", "input_file"});
+  if (is_file || IsOneOf(type, {"image", "image_url", "input_image"}) || Member(object, "image") != nullptr ||
       Member(object, "image_url") != nullptr) {
     part.kind = ContentPart::Kind::kImage;
   } else if (IsOneOf(type, {"video", "video_url"}) || Member(object, "video") != nullptr) {
@@ -92,7 +131,7 @@ Result<ContentPart> ParsePart(OrderedJson& object, Role role) {
     SACCADE_ASSIGN_OR_RETURN(part.text, TakeString(*text, "text"));
     return part;
   } else {
-    return Unsupported("content of type \"{}\" is not supported; accepted are text and image_url",
+    return Unsupported("content of type \"{}\" is not supported; accepted are text, image_url and file",
                        type.substr(0, 40))
         .WithParam("type");
   }
@@ -101,7 +140,8 @@ Result<ContentPart> ParsePart(OrderedJson& object, Role role) {
         .WithParam("type");
   }
   SACCADE_RETURN_IF_ERROR(ReadPixelLimits(object, part));
-  SACCADE_RETURN_IF_ERROR(ReadSource(object, part));
+  SACCADE_RETURN_IF_ERROR(ReadPageChoice(object, part));
+  SACCADE_RETURN_IF_ERROR(is_file ? ReadFilePart(object, part) : ReadSource(object, part));
   return part;
 }
 

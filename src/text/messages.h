@@ -23,6 +23,10 @@ struct ContentPart {
   std::string source;  // URL, data: URL or path; empty when the client named none
   std::optional<int64_t> min_pixels, max_pixels;
   std::string detail;
+  // Of pictures that may be documents.
+  std::string filename;  // as the client calls it; for messages and labels only
+  std::string pages;     // "1-3,8"
+  std::optional<double> dpi;
   std::string param;  // "messages[0].content[1].image_url": what to name when the source turns out to be bad
 };
 
@@ -66,9 +70,11 @@ struct Conversation {
 //   content  a string or a list of parts; null for assistants
 //   parts    {"type": "text" | "input_text" | "output_text", "text"}
 //            {"type": "image_url" | "input_image", "image_url": "..." or {"url", "detail"}}
+//            {"type": "file", "file": {"file_data", "file_id", "filename"}}, a picture or document;
+//            {"type": "input_file", ...} with the members beside the type
 //            {"type": "image"} with or without one of "image", "image_url", "url", "path", "base64"
 //            {"type": "video"}, {"type": "video_url", "video_url": ...} likewise
-//            and "min_pixels", "max_pixels", "detail" beside any of them
+//            and "min_pixels", "max_pixels", "detail", "pages", "dpi" beside any of them
 // Pictures are accepted in user and tool messages only. Unknown members are ignored.
 Result<std::vector<Message>> ParseMessages(OrderedJson messages);
 

@@ -37,7 +37,8 @@ def test_the_ways_to_upload_give_one_id(api):
     raw = api("POST", "/v1/images", 200, content=PICTURE, headers={"content-type": "image/png"})
     encoded = base64.b64encode(PICTURE).decode()
     as_json = api("POST", "/v1/images", 200, json={"image": "data:image/png;base64," + encoded})
-    assert raw["id"] == as_json["id"]
+    form = api("POST", "/v1/images", 200, files={"file": ("x.png", PICTURE, "image/png")})
+    assert raw["id"] == as_json["id"] == form["id"]
     with Image.open(io.BytesIO(PICTURE)) as picture:
         assert (raw["width"], raw["height"], raw["kind"]) == (*picture.size, "PNG")
     assert raw["bytes"] == len(PICTURE) and raw["url"] == "saccade-image:" + raw["id"]

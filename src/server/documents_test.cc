@@ -25,7 +25,8 @@ using testing::TestClient;
 std::string Pdf(int pages) {
   std::vector<std::string> lines;
   for (int i = 1; i <= pages; ++i) lines.push_back(fmt::format("line {}", i));
-  return EncodeBase64(std::as_bytes(std::span(PdfOfLines(lines))));
+  const std::string pdf = PdfOfLines(lines);
+  return EncodeBase64(std::as_bytes(std::span(pdf)));
 }
 
 std::string FilePart(const std::string& base64, const std::string& more = "") {

@@ -21,6 +21,7 @@ struct ServeOptions {
   ModelOptions model;
   ServerOptions server;
   int max_running = 16, max_waiting = 64;
+  double max_gap_ms = 250;
   int64_t image_cache_mb = 256, upload_mb = 256, upload_seconds = 3600;
   bool no_prefix_cache = false;
   int drain_seconds = 30;
@@ -108,6 +109,7 @@ Status Serve(ServeOptions options) {
   EngineOptions engine_options = MakeEngineOptions(options.model, choice);
   engine_options.max_running = options.max_running;
   engine_options.max_waiting = options.max_waiting;
+  engine_options.max_gap_ms = options.max_gap_ms;
   engine_options.image_cache_bytes = options.image_cache_mb << 20;
   engine_options.prefix_cache = !options.no_prefix_cache;
   SACCADE_ASSIGN_OR_RETURN(const MemoryPlan plan, PlanEngineMemory(*checkpoint, engine_options));
@@ -192,6 +194,11 @@ void AddServeCommand(CLI::App& program, Command& chosen) {
       ->capture_default_str();
   command->add_flag("--truncate-documents", options->server.documents.truncate,
                     "Leave out pages over the limit instead of refusing the document");
+  command
+      ->add_option("--max-gap-ms", options->max_gap_ms,
+                   "Longest pause in running answers that pictures and prompts of others may cause")
+      ->check(CLI::Range(10.0, 10000.0))
+      ->capture_default_str();
   command->add_flag("--no-prefix-cache", options->no_prefix_cache,
                     "Compute every prompt from its first token, also what an earlier request began with");
   command

@@ -19,10 +19,11 @@
 namespace saccade {
 
 struct EngineOptions {
-  int threads = 0;                  // compute threads; 0: what the topology advises
-  int max_running = 16;             // sequences that decode together
-  int max_waiting = 64;             // requests that may wait; more are refused with kResourceExhausted
-  int prefill_slice_tokens = 256;   // most prompt tokens per step while answers are running
+  int threads = 0;                 // compute threads; 0: what the topology advises
+  int max_running = 16;            // sequences that decode together
+  int max_waiting = 64;            // requests that may wait; more are refused with kResourceExhausted
+  double max_gap_ms = 250;         // the longest pause that pictures and prompts may cause in running answers
+  int prefill_slice_tokens = 512;  // most prompt tokens per step while answers are running
   int prefill_burst_tokens = 1024;  // and while none is
   int64_t kv_cache_tokens = 0;      // capacity of the KV page pool; 0: from memory, at least one full context
   KvType kv_type = KvType::kBf16;

@@ -25,6 +25,7 @@ EngineLoop::EngineLoop(const Checkpoint& checkpoint, const EngineOptions& option
       context_(context),
       pages_(std::move(pages)),
       prefixes_(*pages_, options.prefix_cache),
+      budget_(options.max_gap_ms),
       vision_(checkpoint.model->vision(), kMaxGroupPatches),
       images_(options.image_cache_bytes) {}
 
@@ -51,7 +52,17 @@ void EngineLoop::CancelAll() {
   RemoveFinished();
 }
 
-StepPlan EngineLoop::Plan() const {
+StepShares EngineLoop::Shares() const {
+  int64_t decoding = 0;
+  bool prompts = false;
+  for (const auto& sequence : sequences_) {
+    decoding += sequence->stage() == Stage::kDecode ? 1 : 0;
+    prompts = prompts || sequence->stage() == Stage::kPrefill;
+  }
+  return budget_.Shares(decoding, !vision_.empty(), prompts);
+}
+
+StepPlan EngineLoop::Plan(const StepShares& shares) const {
   std::vector<SequenceView> views;
   views.reserve(sequences_.size());
   std::vector<int32_t> holders(static_cast<size_t>(pages_->total()), 0);
@@ -62,8 +73,8 @@ StepPlan EngineLoop::Plan() const {
   }
   SchedulerLimits limits;
   limits.max_running = options_.max_running;
-  limits.prefill_slice_tokens = options_.prefill_slice_tokens;
-  limits.prefill_burst_tokens = options_.prefill_burst_tokens;
+  limits.prefill_slice_tokens = std::min<int64_t>(options_.prefill_slice_tokens, shares.prefill_tokens);
+  limits.prefill_burst_tokens = std::min<int64_t>(options_.prefill_burst_tokens, shares.prefill_tokens);
   limits.page_tokens = pages_->page_tokens();
   limits.free_pages = prefixes_.available();
   limits.page_holders = holders;
@@ -145,12 +156,12 @@ void EngineLoop::PictureFailed(uint64_t flight, const Status& status) {
   }
 }
 
-void EngineLoop::StepVision() {
-  if (vision_.empty()) return;
+void EngineLoop::StepVision(double budget_ms) {
+  if (vision_.empty() || budget_ms <= 0) return;  // pictures that came in this step wait for the next
   const auto start = Sequence::Clock::now();
   std::vector<uint64_t> group = vision_.InGroup();
   vision_.Step(
-      context_,
+      context_, budget_ms,
       [this](uint64_t flight, std::vector<std::shared_ptr<const ImageFeatures>> features) {
         PictureDone(flight, features.front());
       },
@@ -210,6 +221,9 @@ void EngineLoop::RunBatch(Batch& batch) {
   const Status status =
       checkpoint_.model->text().Forward(context_, pages_->view(), input, scratch_, logits_.data());
   const double ms = MillisecondsSince(start);
+  const int64_t decoding = std::count_if(batch.members.begin(), batch.members.end(),
+                                         [](const auto& member) { return member.second == Stage::kDecode; });
+  budget_.Observe(decoding, static_cast<int64_t>(batch.columns.tokens.size()) - decoding, ms);
   const auto width = static_cast<uint64_t>(batch.sequences.size());
   const size_t bucket = std::bit_width(width - 1);  // the first of 1, 2, 4, ... that is not smaller
   ++totals_.steps_by_width[std::min(bucket, totals_.steps_by_width.size() - 1)];
@@ -239,10 +253,11 @@ void EngineLoop::SampleRows(const Batch& batch) {
 
 void EngineLoop::Step() {
   MatchPrefixes();
-  const StepPlan plan = Plan();
+  const StepShares shares = Shares();
+  const StepPlan plan = Plan(shares);
   Apply(plan);
   ReportQueue();
-  StepVision();
+  StepVision(shares.vision_ms);
   Batch batch;
   for (size_t index : plan.decode) AddToBatch(*sequences_[index], 1, batch);
   for (const StepPlan::Slice& slice : plan.prefill)

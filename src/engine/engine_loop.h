@@ -12,6 +12,7 @@
 #include "engine/kv_pages.h"
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
+#include "engine/step_budget.h"
 #include "engine/vision_queue.h"
 
 namespace saccade {
@@ -27,7 +28,7 @@ class EngineLoop {
   void CancelAll();
 
   bool idle() const { return sequences_.empty(); }
-  // Runs one step: at most one vision layer and one text batch. Events go out as they come up.
+  // Runs one step: a slice of vision work and one text batch. Events go out as they come up.
   void Step();
 
   EngineStats Stats() const;
@@ -51,7 +52,8 @@ class EngineLoop {
     std::shared_ptr<const PreparedRequest> request;  // keeps the patches
   };
 
-  StepPlan Plan() const;
+  StepShares Shares() const;
+  StepPlan Plan(const StepShares& shares) const;
   // Whether an earlier answer to the same request is computing the prompt that both have.
   bool WaitsForSibling(const Sequence& sequence) const;
   void Apply(const StepPlan& plan);
@@ -60,7 +62,7 @@ class EngineLoop {
   void Release(Sequence& sequence);
   // Takes features from the cache, joins encodings that are under way, starts the others.
   void RequestPictures(Sequence& sequence);
-  void StepVision();
+  void StepVision(double budget_ms);
   void PictureDone(uint64_t flight, const std::shared_ptr<const ImageFeatures>& features);
   void PictureFailed(uint64_t flight, const Status& status);
   void ReportVision(const std::vector<uint64_t>& group, double ms);
@@ -79,6 +81,7 @@ class EngineLoop {
   std::unique_ptr<KvPagePool> pages_;
   PrefixCache prefixes_;
   std::deque<std::unique_ptr<Sequence>> sequences_;  // in order of arrival
+  StepBudget budget_;
   VisionQueue vision_;
   ImageCache images_;
   std::map<uint64_t, Flight> flights_;  // by the id that the vision queue knows

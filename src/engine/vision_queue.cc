@@ -1,9 +1,16 @@
 #include "engine/vision_queue.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace saccade {
 namespace {
+
+// Slices shorter than this say little about the speed.
+constexpr double kTellingMs = 1;
+constexpr double kNewShare = 0.5;
+// A rest of the budget below this share is not worth a slice.
+constexpr double kWorthwhile = 0.125;
 
 int64_t PatchesOf(const std::vector<VisionPicture>& pictures) {
   int64_t patches = 0;
@@ -66,13 +73,30 @@ void VisionQueue::FinishGroup(const Done& done) {
   }
 }
 
-void VisionQueue::Step(KernelContext& context, const Done& done, const Failed& failed) {
+void VisionQueue::RunSlices(KernelContext& context, double budget_ms) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  const Clock::time_point start = Clock::now();
+  double left = budget_ms;
+  do {
+    double& speed = flops_per_ms_[static_cast<size_t>(tower_.NextWork(*job_))];
+    const Clock::time_point begin = Clock::now();
+    const double flops = tower_.Step(context, *job_, speed * left);
+    const double ms = since(begin);
+    if (ms >= kTellingMs) speed += kNewShare * (flops / ms - speed);
+    left = budget_ms - since(start);
+  } while (!job_->done() && left > kWorthwhile * budget_ms);
+}
+
+void VisionQueue::Step(KernelContext& context, double budget_ms, const Done& done, const Failed& failed) {
   if (job_ == nullptr) {
     if (waiting_.empty()) return;
     StartGroup(failed);
     if (job_ == nullptr) return;
   }
-  tower_.Step(context, *job_);
+  RunSlices(context, budget_ms);
   if (job_->done()) FinishGroup(done);
 }
 

@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,8 +32,9 @@ class VisionQueue {
   void Remove(Owner owner);
 
   bool empty() const { return waiting_.empty() && job_ == nullptr; }
-  // Runs one layer of the current group, starting a new one when there is none.
-  void Step(KernelContext& context, const Done& done, const Failed& failed);
+  // Works on the current group for about `budget_ms`, starting a new one when there is none, and at most to
+  // its end.
+  void Step(KernelContext& context, double budget_ms, const Done& done, const Failed& failed);
 
   // Layers done and to do for a waiting or running owner; {0, total} while it waits.
   std::pair<int, int> Progress(Owner owner) const;
@@ -46,6 +48,7 @@ class VisionQueue {
     bool removed = false;
   };
   void StartGroup(const Failed& failed);
+  void RunSlices(KernelContext& context, double budget_ms);
   void FinishGroup(const Done& done);
 
   const VisionTower& tower_;
@@ -53,6 +56,9 @@ class VisionQueue {
   std::deque<Entry> waiting_;
   std::vector<Entry> group_;
   std::unique_ptr<VisionJob> job_;
+  // Measured speed of each kind of VisionTower::Work, so that slices fill the budget. The first guess is low:
+  // the first slice is short, not the first gap long.
+  std::array<double, 2> flops_per_ms_ = {2e7, 2e7};
 };
 
 }  // namespace saccade

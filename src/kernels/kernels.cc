@@ -166,20 +166,30 @@ void NormRope(KernelContext& context, float* x, int64_t rows, int64_t row_stride
   });
 }
 
-void VisionAttention(KernelContext& context, const float* q, const float* k, const float* v, int64_t stride,
-                     std::span<const int64_t> starts, int heads, int head_dim, bool bf16, float* out) {
+void VisionAttentionSlice(KernelContext& context, const float* q, const float* k, const float* v,
+                          int64_t stride, const VisionSlice& slice, int heads, int head_dim, bool bf16,
+                          float* out) {
+  SACCADE_CHECK(slice.first_head + slice.heads <= heads);
+  SACCADE_CHECK(slice.first_row + slice.rows <= slice.end - slice.begin);
   const KernelSet& kernels = KernelsFor(context.isa());
   if (kernels.attention_f32.scores != nullptr) {
-    RunVisionAttention(context, kernels, {q, k, v, stride, starts, heads, head_dim, out}, bf16);
+    RunVisionAttention(context, kernels, {q, k, v, stride, slice, heads, head_dim, out}, bf16);
     return;
   }
-  for (size_t picture = 0; picture + 1 < starts.size(); ++picture) {
-    const int64_t begin = starts[picture], end = starts[picture + 1];
-    context.pool().ParallelFor((end - begin) * heads, [&](int64_t task, int) {
-      const int64_t row = begin + task / heads, head = task % heads, offset = head * head_dim;
-      const reference::VisionRow view{q + offset, k + offset, v + offset, stride, head_dim, begin, end};
-      reference::VisionAttentionRow(view, row, out + row * heads * head_dim + offset);
-    });
+  context.pool().ParallelFor(slice.rows * slice.heads, [&](int64_t task, int) {
+    const int64_t row = slice.begin + slice.first_row + task / slice.heads;
+    const int64_t offset = (slice.first_head + task % slice.heads) * head_dim;
+    const reference::VisionRow view{q + offset, k + offset,  v + offset, stride,
+                                    head_dim,   slice.begin, slice.end};
+    reference::VisionAttentionRow(view, row, out + row * heads * head_dim + offset);
+  });
+}
+
+void VisionAttention(KernelContext& context, const float* q, const float* k, const float* v, int64_t stride,
+                     std::span<const int64_t> starts, int heads, int head_dim, bool bf16, float* out) {
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    const VisionSlice whole{starts[i], starts[i + 1], 0, heads, 0, starts[i + 1] - starts[i]};
+    VisionAttentionSlice(context, q, k, v, stride, whole, heads, head_dim, bf16, out);
   }
 }
 

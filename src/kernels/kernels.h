@@ -136,6 +136,18 @@ void NormRope(KernelContext& context, float* x, int64_t rows, int64_t row_stride
 void VisionAttention(KernelContext& context, const float* q, const float* k, const float* v, int64_t stride,
                      std::span<const int64_t> starts, int heads, int head_dim, bool bf16, float* out);
 
+// A part of the work of VisionAttention: rows [first_row, first_row + rows), counted from the picture's first
+// patch, of heads [first_head, first_head + heads) in the picture of patches [begin, end). However a picture
+// is cut, the result is the same bit for bit; every call packs the keys and values of its heads anew.
+struct VisionSlice {
+  int64_t begin = 0, end = 0;
+  int first_head = 0, heads = 0;
+  int64_t first_row = 0, rows = 0;
+};
+void VisionAttentionSlice(KernelContext& context, const float* q, const float* k, const float* v,
+                          int64_t stride, const VisionSlice& slice, int heads, int head_dim, bool bf16,
+                          float* out);
+
 // How keys and values are stored in the pages of the KV cache.
 enum class KvType : uint8_t { kF32, kBf16, kInt8 };
 std::string_view KvTypeName(KvType type);

@@ -281,6 +281,51 @@ TEST_P(SlicedPrefill, EqualsWhole) {
   }
 }
 
+// However the work of a group of pictures is cut, the features are the same bit for bit.
+class SlicedVision : public ModelGolden {};
+
+TEST_P(SlicedVision, EqualsWhole) {
+  const VisionConfig& vision = model_->config().vision;
+  const auto patch_bytes = static_cast<size_t>(3 * vision.patch_size * vision.patch_size);
+  std::vector<uint8_t> bytes(static_cast<size_t>(36 * 30 + 10 * 4) * patch_bytes);
+  uint32_t state = 7;
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  VisionPicture large, small;
+  large.grid = {1, 36, 30};
+  small.grid = {1, 10, 4};
+  large.patches = std::span(bytes).first(36 * 30 * patch_bytes);
+  small.patches = std::span(bytes).last(10 * 4 * patch_bytes);
+  for (VisionPicture* picture : {&large, &small}) picture->scale.fill(1 / 127.5F);
+  const auto encode = [&](double max_flops) {
+    std::unique_ptr<VisionJob> job = model_->vision().Start({large, small, large}).value();
+    int steps = 0;
+    for (; !job->done(); ++steps) model_->vision().Step(context_, *job, max_flops);
+    return std::pair(steps, job->TakeFeatures());
+  };
+  const auto [whole_steps, whole] = encode(std::numeric_limits<double>::infinity());
+  for (double max_flops : {0.0, 2e7, 3e8}) {
+    const auto [steps, features] = encode(max_flops);
+    EXPECT_GT(steps, whole_steps);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      ASSERT_EQ(features[i].merged, whole[i].merged) << max_flops;
+      ASSERT_EQ(features[i].deepstack, whole[i].deepstack) << max_flops;
+    }
+  }
+  EXPECT_EQ(whole[0].merged, whole[2].merged);
+}
+
+std::vector<Case> VisionCases() {
+  std::vector<Case> cases;
+  for (Isa isa : UsableIsas()) {
+    if (isa == Isa::kScalar) continue;  // no paths of its own for few or many rows
+    for (WeightType type : kAllWeightTypes) {
+      cases.push_back({"tiny-untied", "one_image", {type, KvType::kF32, 0}, isa, 2});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SlicedVision, ::testing::ValuesIn(VisionCases()), CaseName);
 INSTANTIATE_TEST_SUITE_P(All, ModelGolden, ::testing::ValuesIn(AllCases({1, 2})), CaseName);
 INSTANTIATE_TEST_SUITE_P(All, SlicedPrefill, ::testing::ValuesIn(AllCases({2})), CaseName);
 

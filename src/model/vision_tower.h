@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,9 +68,18 @@ class VisionJob {
  private:
   friend class VisionTower;
   std::vector<VisionPicture> pictures_;
-  std::vector<int64_t> starts_;  // first patch of every picture, and the end
+  std::vector<int64_t> starts_;          // first patch of every picture, and the end
+  std::vector<int64_t> picture_starts_;  // the same per picture; a picture may have several frames
+  std::vector<int32_t> rows_, columns_;  // coordinates of every patch
   int64_t patches_ = 0;
   int layer_ = 0, total_layers_ = 0;
+  // Where the next slice begins: patches of the phase that are done, and for the attention the frame and
+  // head.
+  enum class Phase : uint8_t { kEmbed, kQkv, kAttention, kMlp, kDeepStack, kMerge };
+  Phase phase_ = Phase::kEmbed;
+  int64_t next_ = 0;
+  size_t frame_ = 0;
+  int head_ = 0;
   AlignedBuffer hidden_, qkv_, normed_, rope_;  // [patches, ...]
   std::vector<ImageFeatures> features_;
 };
@@ -85,9 +94,16 @@ class VisionTower {
 
   // Starts a group: embeds nothing yet, only allocates. Fails when the memory cannot be had.
   Result<std::unique_ptr<VisionJob>> Start(std::vector<VisionPicture> pictures) const;
-  // Runs one more layer of the group: patch embedding, a block (with its DeepStack features) or the final
-  // merger.
-  void Step(KernelContext& context, VisionJob& job) const;
+  // The two kinds of work, which run at different speeds.
+  enum class Work : uint8_t { kMatrices, kAttention };
+  Work NextWork(const VisionJob& job) const {
+    return job.phase_ == VisionJob::Phase::kAttention ? Work::kAttention : Work::kMatrices;
+  }
+  // Runs one slice of the group and returns its floating-point operations: as many patches (or heads) of the
+  // next phase as fit `max_flops`, but never so few that the kernels would be slow. The features do not
+  // depend on how the work was cut.
+  double Step(KernelContext& context, VisionJob& job,
+              double max_flops = std::numeric_limits<double>::infinity()) const;
   // Scratch bytes that a job over this many patches needs.
   static size_t JobBytes(const VisionConfig& config, int64_t patches);
 
@@ -98,11 +114,17 @@ class VisionTower {
   };
   static Result<Block> LoadBlock(WeightLoader& loader, const VisionConfig& config, int layer);
 
-  void EmbedPatches(KernelContext& context, VisionJob& job) const;
-  void AddPositions(VisionJob& job) const;
-  void RunBlock(KernelContext& context, VisionJob& job, const Block& block) const;
-  void Merge(KernelContext& context, VisionJob& job, const PatchMerger& merger,
-             const std::function<float*(ImageFeatures&)>& target) const;
+  // One slice of a phase from job.next_ on; each returns its operations.
+  double EmbedPatches(KernelContext& context, VisionJob& job, double max_flops) const;
+  double ProjectQkv(KernelContext& context, VisionJob& job, double max_flops) const;
+  double Attend(KernelContext& context, VisionJob& job, double max_flops) const;
+  double RunMlp(KernelContext& context, VisionJob& job, double max_flops) const;
+  double Merge(KernelContext& context, VisionJob& job, double max_flops) const;
+  void AddPositions(const VisionPicture& picture, VisionJob& job, int64_t first, int64_t count) const;
+  // Index of the DeepStack merger that follows the block of this layer, or -1.
+  int DeepStackAfter(int layer) const;
+  void NextPhase(VisionJob& job) const;
+  const Block& BlockOf(const VisionJob& job) const { return blocks_[static_cast<size_t>(job.layer_ - 1)]; }
 
   VisionConfig config_;
   WeightType type_ = WeightType::kF32;

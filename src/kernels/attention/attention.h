@@ -14,8 +14,8 @@ struct VisionCall {
   const float* k;
   const float* v;
   int64_t stride;
-  std::span<const int64_t> starts;
-  int64_t heads;
+  VisionSlice slice;
+  int64_t heads;  // of the whole picture
   int64_t head_dim;
   float* out;
 };

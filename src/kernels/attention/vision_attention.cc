@@ -68,44 +68,38 @@ void AttendRows(const KernelSet& kernels, const Picture& picture, int64_t head, 
   }
 }
 
-void RunPicture(KernelContext& context, const KernelSet& kernels, const Picture& picture) {
-  const int64_t heads = picture.call.heads;
-  const int64_t pass_heads = std::clamp<int64_t>(kPackedBytes / picture.head_bytes, 1, heads);
-  std::byte* packed =
-      context.SharedScratch(kAttentionScratch, static_cast<size_t>(pass_heads * picture.head_bytes));
-  const int64_t tiles = CeilDiv(picture.patches, kTileKeys);
-  const int64_t row_blocks = CeilDiv(picture.patches, kAttentionRows);
-  for (int64_t first = 0; first < heads; first += pass_heads) {
-    const int64_t count = std::min(pass_heads, heads - first);
-    context.pool().ParallelFor(count * tiles, [&](int64_t task, int) {
-      std::byte* keys = packed + task / tiles * picture.head_bytes;
-      PackTile(picture, first + task / tiles, task % tiles * kTileKeys, keys, keys + picture.keys_bytes);
-    });
-    context.pool().ParallelFor(count * row_blocks, [&](int64_t task, int worker) {
-      const int64_t row = task % row_blocks * kAttentionRows;
-      const std::byte* keys = packed + task / row_blocks * picture.head_bytes;
-      AttendRows(kernels, picture, first + task / row_blocks, row,
-                 std::min(kAttentionRows, picture.patches - row), keys, keys + picture.keys_bytes,
-                 context.WorkerScratch(worker, RowBlock::ScratchBytes(picture.shape)));
-    });
-  }
-}
-
 }  // namespace
 
 void RunVisionAttention(KernelContext& context, const KernelSet& kernels, const VisionCall& call, bool bf16) {
+  const VisionSlice& slice = call.slice;
+  if (slice.rows == 0) return;
   const bool words_are_pairs = bf16 && kernels.attention_bf16.scores != nullptr;
   const int64_t words = words_are_pairs ? CeilDiv(call.head_dim, 2) : call.head_dim;
   const RowBlock::Shape shape{words_are_pairs ? RowBlock::Elements::kBf16 : RowBlock::Elements::kF32,
                               call.head_dim, words, RoundUp(call.head_dim, kKeyBlock)};
-  for (size_t i = 0; i + 1 < call.starts.size(); ++i) {
-    const int64_t patches = call.starts[i + 1] - call.starts[i];
-    if (patches == 0) continue;
-    const int64_t padded = RoundUp(patches, kKeyBlock);
-    const int64_t keys_bytes = padded * words * 4;
-    const int64_t value_bytes = (words_are_pairs ? padded / 2 : padded) * shape.value_width * 4;
-    RunPicture(context, kernels,
-               {call, shape, call.starts[i], patches, keys_bytes, keys_bytes + value_bytes});
+  const int64_t patches = slice.end - slice.begin, padded = RoundUp(patches, kKeyBlock);
+  const int64_t keys_bytes = padded * words * 4;
+  const int64_t value_bytes = (words_are_pairs ? padded / 2 : padded) * shape.value_width * 4;
+  const Picture picture{call, shape, slice.begin, patches, keys_bytes, keys_bytes + value_bytes};
+
+  const int64_t pass_heads = std::clamp<int64_t>(kPackedBytes / picture.head_bytes, 1, slice.heads);
+  std::byte* packed =
+      context.SharedScratch(kAttentionScratch, static_cast<size_t>(pass_heads * picture.head_bytes));
+  const int64_t tiles = CeilDiv(patches, kTileKeys);
+  const int64_t row_blocks = CeilDiv(slice.rows, kAttentionRows);
+  for (int64_t first = 0; first < slice.heads; first += pass_heads) {
+    const int64_t count = std::min(pass_heads, slice.heads - first), head = slice.first_head + first;
+    context.pool().ParallelFor(count * tiles, [&](int64_t task, int) {
+      std::byte* keys = packed + task / tiles * picture.head_bytes;
+      PackTile(picture, head + task / tiles, task % tiles * kTileKeys, keys, keys + picture.keys_bytes);
+    });
+    context.pool().ParallelFor(count * row_blocks, [&](int64_t task, int worker) {
+      const int64_t row = task % row_blocks * kAttentionRows;
+      const std::byte* keys = packed + task / row_blocks * picture.head_bytes;
+      AttendRows(kernels, picture, head + task / row_blocks, slice.first_row + row,
+                 std::min(kAttentionRows, slice.rows - row), keys, keys + picture.keys_bytes,
+                 context.WorkerScratch(worker, RowBlock::ScratchBytes(picture.shape)));
+    });
   }
 }
 

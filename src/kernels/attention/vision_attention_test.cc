@@ -116,6 +116,31 @@ TEST(VisionAttentionTest, ThreadCountDoesNotChangeABit) {
   }
 }
 
+TEST(VisionAttentionTest, SlicesGiveTheWholeBitForBit) {
+  const Pictures pictures({0, 60, 400}, 5, 72, 12);
+  const float* q = pictures.qkv.data() + 1;
+  const int64_t width = pictures.width;
+  for (Isa isa : UsableIsas()) {
+    const std::vector<float> whole = pictures.Run(isa, true);
+    for (int64_t rows : {1, 50, 96, 340}) {
+      Machine machine(isa, 2);
+      std::vector<float> out(whole.size(), -7.0F);
+      for (size_t i = 0; i + 1 < pictures.starts.size(); ++i) {
+        const int64_t begin = pictures.starts[i], end = pictures.starts[i + 1];
+        for (int head = 0; head < 5; head += 2) {
+          for (int64_t row = 0; row < end - begin; row += rows) {
+            const VisionSlice slice{
+                begin, end, head, std::min(2, 5 - head), row, std::min(rows, end - begin - row)};
+            VisionAttentionSlice(machine.context, q, q + width, q + 2 * width, pictures.stride, slice, 5, 72,
+                                 true, out.data() + 1);
+          }
+        }
+      }
+      ASSERT_EQ(out, whole) << IsaName(isa) << " rows " << rows;
+    }
+  }
+}
+
 TEST(VisionAttentionTest, NanStaysInItsHead) {
   for (int64_t column : {int64_t{3}, int64_t{2 * 16 + 3}, int64_t{4 * 16 + 3}}) {  // q, k, v of head 0
     Pictures pictures({0, 50}, 2, 16, 4);

@@ -61,9 +61,9 @@ std::string CsvLine(const std::vector<std::string>& fields) {
   std::string line;
   for (const std::string& field : fields) {
     if (&field != &fields.front()) line += ',';
-    std::string text = field;
-    if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos)
-      text.insert(0, "'");
+    const bool formula =
+        !field.empty() && std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos;
+    const std::string text = formula ? fmt::format("'{}", field) : field;
     if (text.find_first_of(",\"\r\n") == std::string::npos) {
       line += text;
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "base/check.h"
 
@@ -159,28 +160,30 @@ void EngineLoop::PictureFailed(uint64_t flight, const Status& status) {
 void EngineLoop::StepVision(double budget_ms) {
   if (vision_.empty() || budget_ms <= 0) return;  // pictures that came in this step wait for the next
   const auto start = Sequence::Clock::now();
-  std::vector<uint64_t> group = vision_.InGroup();
-  vision_.Step(
-      context_, budget_ms,
-      [this](uint64_t flight, std::vector<std::shared_ptr<const ImageFeatures>> features) {
-        PictureDone(flight, features.front());
-      },
-      [this](uint64_t flight, const Status& status) { PictureFailed(flight, status); });
-  if (group.empty()) group = vision_.InGroup();  // the step started a new group
-  ReportVision(group, MillisecondsSince(start));
+  vision_.Begin([this](uint64_t flight, const Status& status) { PictureFailed(flight, status); });
+  std::vector<std::pair<Sequence*, uint64_t>> members;
+  for (uint64_t flight : vision_.InGroup()) {
+    const Sha256Digest& digest = flights_.at(flight).digest;
+    for (const auto& sequence : sequences_) {
+      const bool waits = sequence->stage() == Stage::kVision && !sequence->finished();
+      if (waits && sequence->NeedsPicture(digest)) members.emplace_back(sequence.get(), flight);
+    }
+  }
+  vision_.Step(context_, budget_ms,
+               [this](uint64_t flight, std::vector<std::shared_ptr<const ImageFeatures>> features) {
+                 PictureDone(flight, features.front());
+               });
+  ReportVision(members, MillisecondsSince(start));
 }
 
-void EngineLoop::ReportVision(const std::vector<uint64_t>& group, double ms) {
-  for (const auto& sequence : sequences_) {
-    if (sequence->stage() != Stage::kVision || sequence->finished()) continue;
-    for (uint64_t flight : group) {
-      const auto found = flights_.find(flight);
-      if (found == flights_.end() || !sequence->NeedsPicture(found->second.digest)) continue;
-      sequence->AddTime(Stage::kVision, ms);
-      const auto [done, total] = vision_.Progress(flight);
-      sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
-      break;
-    }
+void EngineLoop::ReportVision(std::span<const std::pair<Sequence*, uint64_t>> members, double ms) {
+  std::set<const Sequence*> timed;  // one may wait for several pictures of the group
+  for (const auto& [sequence, flight] : members) {
+    if (!timed.insert(sequence).second) continue;
+    sequence->AddTime(Stage::kVision, ms);
+    if (!flights_.contains(flight)) continue;
+    const auto [done, total] = vision_.Progress(flight);
+    sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
   }
 }
 

@@ -90,12 +90,12 @@ void VisionQueue::RunSlices(KernelContext& context, double budget_ms) {
   } while (!job_->done() && left > kWorthwhile * budget_ms);
 }
 
-void VisionQueue::Step(KernelContext& context, double budget_ms, const Done& done, const Failed& failed) {
-  if (job_ == nullptr) {
-    if (waiting_.empty()) return;
-    StartGroup(failed);
-    if (job_ == nullptr) return;
-  }
+void VisionQueue::Begin(const Failed& failed) {
+  if (job_ == nullptr && !waiting_.empty()) StartGroup(failed);
+}
+
+void VisionQueue::Step(KernelContext& context, double budget_ms, const Done& done) {
+  if (job_ == nullptr) return;
   RunSlices(context, budget_ms);
   if (job_->done()) FinishGroup(done);
 }

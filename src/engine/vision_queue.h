@@ -32,9 +32,10 @@ class VisionQueue {
   void Remove(Owner owner);
 
   bool empty() const { return waiting_.empty() && job_ == nullptr; }
-  // Works on the current group for about `budget_ms`, starting a new one when there is none, and at most to
-  // its end.
-  void Step(KernelContext& context, double budget_ms, const Done& done, const Failed& failed);
+  // Starts a group when none is under way.
+  void Begin(const Failed& failed);
+  // Works on the group that was begun for about `budget_ms`, and at most to its end.
+  void Step(KernelContext& context, double budget_ms, const Done& done);
 
   // Layers done and to do for a waiting or running owner; {0, total} while it waits.
   std::pair<int, int> Progress(Owner owner) const;

@@ -166,7 +166,10 @@ void EngineLoop::StepVision(double budget_ms) {
     const Sha256Digest& digest = flights_.at(flight).digest;
     for (const auto& sequence : sequences_) {
       const bool waits = sequence->stage() == Stage::kVision && !sequence->finished();
-      if (waits && sequence->NeedsPicture(digest)) members.emplace_back(sequence.get(), flight);
+      if (!waits || !sequence->NeedsPicture(digest)) continue;
+      members.emplace_back(sequence.get(), flight);
+      const auto [layers, total] = vision_.Progress(flight);
+      sequence->ReportProgress(ProgressEvent::Stage::kVision, layers, total);
     }
   }
   vision_.Step(context_, budget_ms,

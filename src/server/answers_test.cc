@@ -2,11 +2,7 @@
 // sockets with a scripted backend.
 #include <fmt/format.h>
 
-#include "base/log.h"
-#include "base/status_testing.h"
-#include "server/fake_backend.h"
-#include "server/server.h"
-#include "server/server_testing.h"
+#include "server/server_fixture.h"
 
 namespace saccade {
 namespace {
@@ -26,32 +22,8 @@ std::string ChatWith(const std::string& members) {
   return R"({"messages":[{"role":"user","content":"hi"}],)" + members + "}";
 }
 
-class AnswersTest : public ::testing::Test {
+class AnswersTest : public testing::FakeServerTest {
  protected:
-  void SetUp() override {
-    SetLogSink([](std::string_view) {});
-  }
-  void TearDown() override {
-    server_.reset();
-    SetLogSink(nullptr);
-  }
-  void StartServer(FakeBackend::Script script) {
-    ServerOptions options;
-    options.http.port = 0;
-    auto started = Server::Start(options);
-    SACCADE_ASSERT_OK(started);
-    server_ = std::move(*started);
-    backend_ = std::make_shared<FakeBackend>(std::move(script));
-    server_->SetBackend(backend_);
-  }
-  ClientReply Post(const std::string& path, const std::string& body) {
-    return TestClient(server_->port()).Post(path, body);
-  }
-  static Json Parsed(const std::string& text) {
-    auto parsed = ParseJson(text);
-    EXPECT_TRUE(parsed.ok()) << text;
-    return parsed.ok() ? *parsed : Json();
-  }
   // The data events of a stream but [DONE], which must come last.
   static std::vector<Json> Chunks(const std::string& body) {
     std::vector<Json> chunks;
@@ -71,9 +43,6 @@ class AnswersTest : public ::testing::Test {
     EXPECT_EQ(reply.status, status) << reply.body;
     EXPECT_EQ(Parsed(reply.body)["error"]["param"], param) << reply.body;
   }
-
-  std::shared_ptr<FakeBackend> backend_;  // outlives the server
-  std::unique_ptr<Server> server_;
 };
 
 void SayChoice(FakeRun& run) {

@@ -4,13 +4,9 @@
 #include <atomic>
 
 #include "base/base64.h"
-#include "base/log.h"
-#include "base/status_testing.h"
 #include "documents/document_testing.h"
-#include "server/fake_backend.h"
 #include "server/page_prompts.h"
-#include "server/server.h"
-#include "server/server_testing.h"
+#include "server/server_fixture.h"
 
 namespace saccade {
 namespace {
@@ -34,39 +30,23 @@ std::string FilePart(const std::string& base64, const std::string& more = "") {
          "\"}" + more + "}";
 }
 
-class DocumentsTest : public ::testing::Test {
+class DocumentsTest : public testing::FakeServerTest {
  protected:
-  void SetUp() override {
-    SetLogSink([](std::string_view) {});
-  }
-  void TearDown() override {
-    server_.reset();
-    SetLogSink(nullptr);
-  }
   void Start(FakeBackend::Script script) {
     ServerOptions options;
-    options.http.port = 0;
     options.documents.max_pages = 5;
     options.max_pictures = 4;
-    auto started = Server::Start(options);
-    SACCADE_ASSERT_OK(started);
-    server_ = std::move(*started);
-    backend_ = std::make_shared<FakeBackend>(std::move(script));
-    server_->SetBackend(backend_);
+    StartServer(std::move(script), options);
   }
   ClientReply Ask(const std::string& part, const std::string& more = "") {
-    return TestClient(server_->port())
-        .Post("/v1/chat/completions", R"({"messages":[{"role":"user","content":[)" + part +
-                                          R"(,{"type":"text","text":"How much?"}]}])" + more + "}");
+    return Post("/v1/chat/completions", R"({"messages":[{"role":"user","content":[)" + part +
+                                            R"(,{"type":"text","text":"How much?"}]}])" + more + "}");
   }
   static Json MessageOf(const ClientReply& reply) {
     EXPECT_EQ(reply.status, 200) << reply.body;
     return Json::parse(reply.body)["choices"][0]["message"];
   }
   static Json ErrorOf(const ClientReply& reply) { return Json::parse(reply.body)["error"]; }
-
-  std::shared_ptr<FakeBackend> backend_;
-  std::unique_ptr<Server> server_;
 };
 
 void Say(FakeRun& run) {

@@ -3,11 +3,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/status_testing.h"
-#include "server/fake_backend.h"
-#include "server/server.h"
-#include "server/server_testing.h"
+#include "server/server_fixture.h"
 
 namespace saccade {
 namespace {
@@ -20,38 +16,25 @@ using testing::TestClient;
 // FakeBackend::Estimate says that every picture is 640 x 480.
 const std::string kPicture = R"({"type":"image_url","image_url":{"url":"data:;base64,AAAA"}})";
 
-class ImagesTest : public ::testing::Test {
+class ImagesTest : public testing::FakeServerTest {
  protected:
   void SetUp() override {
-    SetLogSink([](std::string_view) {});
+    FakeServerTest::SetUp();
     ServerOptions options;
-    options.http.port = 0;
     options.image_store.max_bytes = 10000;
-    auto started = Server::Start(options);
-    SACCADE_ASSERT_OK(started);
-    server_ = std::move(*started);
-    backend_ = std::make_shared<FakeBackend>([](FakeRun& run) {
-      run.Text(R"([{"bbox_2d": [0, 250, 500, 1000], "label": "cup"},)");
-      run.Text(
-          R"( {"point_2d": [100, 100], "label": "dot", "picture": 0}, {"bbox_2d": [1, 2, 3, 4], "picture": 9}])");
-      run.Finish();
-    });
-    server_->SetBackend(backend_);
-  }
-  void TearDown() override {
-    server_.reset();
-    SetLogSink(nullptr);
-  }
-  ClientReply Post(const std::string& path, const std::string& body) {
-    return TestClient(server_->port()).Post(path, body);
+    StartServer(
+        [](FakeRun& run) {
+          run.Text(R"([{"bbox_2d": [0, 250, 500, 1000], "label": "cup"},)");
+          run.Text(
+              R"( {"point_2d": [100, 100], "label": "dot", "picture": 0}, {"bbox_2d": [1, 2, 3, 4], "picture": 9}])");
+          run.Finish();
+        },
+        options);
   }
   std::string Chat(const std::string& picture, const std::string& more) {
     return R"({"messages":[{"role":"user","content":[)" + picture + R"(,{"type":"text","text":"where?"}]}])" +
            more + "}";
   }
-
-  std::shared_ptr<FakeBackend> backend_;
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(ImagesTest, BoxesComeInPixels) {

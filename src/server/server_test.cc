@@ -5,10 +5,7 @@
 
 #include <future>
 
-#include "base/log.h"
-#include "base/status_testing.h"
-#include "server/fake_backend.h"
-#include "server/server_testing.h"
+#include "server/server_fixture.h"
 
 namespace saccade {
 namespace {
@@ -29,7 +26,7 @@ const std::string kChat = "/v1/chat/completions";
 const std::string kHello = R"({"messages":[{"role":"user","content":"hi"}]})";
 const std::string kStream = R"({"messages":[{"role":"user","content":"hi"}],"stream":true})";
 
-class ServerTest : public ::testing::Test {
+class ServerTest : public testing::FakeServerTest {
  protected:
   void SetUp() override {
     SetLogSink([this](std::string_view line) {
@@ -37,31 +34,11 @@ class ServerTest : public ::testing::Test {
       log_ += std::string(line) + "\n";
     });
   }
-  void TearDown() override {
-    server_.reset();
-    SetLogSink(nullptr);
-  }
-
-  void StartServer(FakeBackend::Script script, ServerOptions options = {}) {
-    options.http.port = 0;
-    auto started = Server::Start(options);
-    SACCADE_ASSERT_OK(started);
-    server_ = std::move(*started);
-    if (!script) return;
-    backend_ = std::make_shared<FakeBackend>(std::move(script));
-    server_->SetBackend(backend_);
-  }
-
   std::string LogText() {
     const std::lock_guard lock(log_mutex_);
     return log_;
   }
 
-  static Json Parsed(const std::string& text) {
-    auto parsed = ParseJson(text);
-    EXPECT_TRUE(parsed.ok()) << text;
-    return parsed.ok() ? *parsed : Json();
-  }
   ClientReply Ask(const std::string& body) { return TestClient(server_->port()).Post(kChat, body); }
   void ExpectError(const ClientReply& reply, int status, std::string_view type, std::string_view code,
                    const Json& param = nullptr) {
@@ -87,8 +64,6 @@ class ServerTest : public ::testing::Test {
 
   std::mutex log_mutex_;
   std::string log_;
-  std::shared_ptr<FakeBackend> backend_;  // outlives the server
-  std::unique_ptr<Server> server_;
 };
 
 void SayHello(FakeRun& run) {

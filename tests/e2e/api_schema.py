@@ -1,4 +1,5 @@
 """Checks every reply of a server against its own /openapi.json: an httpx transport for the openai client."""
+import contextlib
 import json
 import re
 
@@ -75,3 +76,17 @@ class CheckedTransport(httpx.BaseTransport):
 
     def close(self):
         self.inner.close()
+
+
+@contextlib.contextmanager
+def checked_api(url, timeout):
+    """call(method, path, status, **request): the parsed reply of the server, which has this status and fits the schema."""
+    schema = Schema(url)
+    with httpx.Client(base_url=url, timeout=timeout) as client:
+        def call(method, path, status, **keywords):
+            reply = client.request(method, path, **keywords)
+            assert reply.status_code == status, reply.text
+            schema.check(method, path, status, reply.headers["content-type"], reply.content)
+            return reply.json()
+
+        yield call

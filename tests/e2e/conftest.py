@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -25,6 +26,15 @@ def ask(*arguments, **keywords):
     code, out, err = run("ask", "--json", *arguments, **keywords)
     assert code == 0, err
     return json.loads(out)
+
+
+def wait_until(condition, seconds=30):
+    """Waits for a condition and returns its value, which is true."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "never came true"
+        time.sleep(0.02)
+    return value
 
 
 class Server:

@@ -5,7 +5,7 @@ import subprocess
 import zlib
 
 import pytest
-from api_schema import Schema, httpx
+from api_schema import checked_api, httpx
 from conftest import Server
 from documents import drawn, pdf_of, report, small_pdf, tiff_of
 
@@ -16,13 +16,7 @@ BY_PAGE = {"mode": "page_by_page", "page_prompt": "", "min_confidence": 0.998}
 
 @pytest.fixture(scope="module")
 def api(server):
-    schema = Schema(server.url)
-    with httpx.Client(base_url=server.url, timeout=120) as client:
-        def call(method, path, status, **keywords):
-            reply = client.request(method, path, **keywords)
-            assert reply.status_code == status, reply.text
-            schema.check(method, path, status, reply.headers["content-type"], reply.content)
-            return reply.json()
+    with checked_api(server.url, timeout=120) as call:
         yield call
 
 

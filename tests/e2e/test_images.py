@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from api_schema import Schema, httpx
+from api_schema import checked_api, httpx
 from conftest import ROOT, Server
 from PIL import Image
 
@@ -15,15 +15,7 @@ PICTURE = (EXAMPLES / ENTRY["file"]).read_bytes()
 
 @pytest.fixture(scope="module")
 def api(server):
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        schema = Schema(server.url)
-
-        def call(method, path, status, **keywords):
-            reply = client.request(method, path, **keywords)
-            assert reply.status_code == status, reply.text
-            schema.check(method, path, status, reply.headers["content-type"], reply.content)
-            return reply.json()
-
+    with checked_api(server.url, timeout=60) as call:
         yield call
 
 

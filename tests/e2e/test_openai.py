@@ -4,14 +4,13 @@ import base64
 import io
 import json
 import threading
-import time
 
 import openai
 import pytest
 from PIL import Image, ImageDraw
 
 from api_schema import CheckedTransport, Schema, httpx
-from conftest import ROOT
+from conftest import ROOT, wait_until
 
 EXAMPLES = ROOT / "examples"
 QUESTION = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))[0]
@@ -55,13 +54,6 @@ def ask(client, content, **fields):
 
 def ready(server):
     return httpx.get(server.url + "/readyz", timeout=30).json()
-
-
-def wait_until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "never came true"
-        time.sleep(0.02)
 
 
 def wait_until_idle(server):

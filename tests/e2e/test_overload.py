@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from api_schema import httpx
-from conftest import GOLDEN, ROOT, Server
+from conftest import GOLDEN, ROOT, Server, wait_until
 
 MODEL = ("--model", GOLDEN / "tiny-dense")
 LOAD = ROOT / "benchmarks" / "serve" / "load.py"
@@ -26,13 +26,6 @@ def metric(server, name):
         if line.startswith(name + " "):
             return float(line.split()[1])
     raise KeyError(name)
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "never came true"
-        time.sleep(0.05)
 
 
 def load(server, *arguments):
@@ -69,8 +62,8 @@ def test_clients_that_leave_at_any_moment_leave_nothing_behind():
             for thread in threads:
                 thread.join()
         for name in ("saccade_requests_running", "saccade_requests_waiting", "saccade_kv_pages_used"):
-            wait_until(lambda name=name: metric(server, name) == 0)
-        wait_until(lambda: metric(server, "saccade_http_connections") == 1)
+            wait_until(lambda name=name: metric(server, name) == 0, 60)
+        wait_until(lambda: metric(server, "saccade_http_connections") == 1, 60)
         assert client(server).chat.completions.create(**{**LONG, "stream": False}, max_tokens=3).usage.completion_tokens == 3
     finally:
         assert server.stop() == 0
@@ -103,7 +96,7 @@ def test_sigterm_lets_running_answers_finish_and_takes_no_new_ones():
     stream = iter(client(server).chat.completions.create(**LONG, max_tokens=300))
     next(stream)
     server.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: "stopping" in server.log_text())
+    wait_until(lambda: "stopping" in server.log_text(), 60)
 
     def refused():
         try:
@@ -111,7 +104,7 @@ def test_sigterm_lets_running_answers_finish_and_takes_no_new_ones():
         except (openai.APIConnectionError, openai.InternalServerError):
             return True
         return False
-    wait_until(refused)
+    wait_until(refused, 60)
     reasons = [event.choices[0].finish_reason for event in stream]
     assert reasons[-1] == "length"
     assert server.process.wait(30) == 0
@@ -123,7 +116,7 @@ def test_a_second_signal_stops_at_once_with_a_last_message():
     stream = iter(client(server).chat.completions.create(**LONG, max_tokens=100000))
     next(stream)
     server.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: "stopping" in server.log_text())
+    wait_until(lambda: "stopping" in server.log_text(), 60)
     server.process.send_signal(signal.SIGTERM)
     with pytest.raises(openai.APIError) as raised:
         for _ in stream:
@@ -140,6 +133,6 @@ def test_a_timeout_ends_an_answer_and_frees_its_pages():
             client(server).chat.completions.create(**{**LONG, "stream": False}, max_tokens=100000,
                                                    extra_headers={"x-request-timeout": "0.3"})
         assert raised.value.status_code == 504 and raised.value.body["code"] == "deadline_exceeded"
-        wait_until(lambda: metric(server, "saccade_kv_pages_used") == 0)
+        wait_until(lambda: metric(server, "saccade_kv_pages_used") == 0, 60)
     finally:
         assert server.stop() == 0

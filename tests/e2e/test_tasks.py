@@ -1,5 +1,6 @@
 """Durable tasks as clients meet them: accepted, polled, streamed, cancelled, killed with the server and finished."""
 import base64
+import functools
 import json
 import random
 import re
@@ -11,7 +12,7 @@ import uuid
 
 import pytest
 from api_schema import CheckedTransport, Schema, httpx
-from conftest import BINARY, GOLDEN, ROOT, Server, run
+from conftest import BINARY, GOLDEN, ROOT, Server, run, wait_until
 
 EXAMPLES = ROOT / "examples"
 QUESTIONS = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
@@ -27,12 +28,7 @@ def question_body(entry, **fields):
     return {"question": entry["question_en"], "image": data_url(EXAMPLES / entry["file"]), "temperature": 0, **fields}
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
+wait_for = functools.partial(wait_until, seconds=PATIENCE)
 
 
 class Client:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/stopwatch.h"
 #include "engine/checkpoint_files.h"
 
 namespace saccade {
@@ -100,8 +101,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::Load(const fs::path& sourc
   SACCADE_ASSIGN_OR_RETURN(checkpoint->model, Model::Load(source, options, context));
   const Model& model = *checkpoint->model;
   if (is_file) SACCADE_RETURN_IF_ERROR(LoadSmallParts(*checkpoint, model.files(), model.config()));
-  checkpoint->load_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  checkpoint->load_ms = MillisecondsSince(start);
   return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
 }
 

@@ -43,12 +43,11 @@ int64_t ChooseKvTokens(const Checkpoint& checkpoint, const EngineOptions& option
 // Bytes that one image token of a request takes: its patches until they are encoded, and its features.
 int64_t PictureTokenBytes(const Checkpoint& checkpoint) {
   const VisionConfig& vision = checkpoint.model->config().vision;
-  const int64_t patches = int64_t{vision.merge_size} * vision.merge_size;
   const int64_t patch_bytes =
       int64_t{3} * checkpoint.preprocessor.patch_size * checkpoint.preprocessor.patch_size;
   const auto feature_sets = 1 + static_cast<int64_t>(vision.deepstack_layers.size());
   const int64_t feature_bytes = int64_t{checkpoint.model->config().text.hidden} * feature_sets * 4;
-  return patches * patch_bytes + feature_bytes;
+  return vision.merged_patches() * patch_bytes + feature_bytes;
 }
 
 }  // namespace

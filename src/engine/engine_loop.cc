@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 
 namespace saccade {
 namespace {
@@ -12,10 +12,6 @@ namespace {
 // Patches of different requests that go through the tower together: enough rows to fill the matrix kernels.
 // More would only delay the first answer of the group.
 constexpr int64_t kMaxGroupPatches = 4096;
-
-double MillisecondsSince(Sequence::Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Sequence::Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -162,32 +158,29 @@ void EngineLoop::StepVision(double budget_ms) {
   const auto start = Sequence::Clock::now();
   vision_.Begin([this](uint64_t flight, const Status& status) { PictureFailed(flight, status); });
   std::vector<std::pair<Sequence*, uint64_t>> members;
-  for (uint64_t flight : vision_.InGroup()) {
-    const Sha256Digest& digest = flights_.at(flight).digest;
-    for (const auto& sequence : sequences_) {
-      const bool waits = sequence->stage() == Stage::kVision && !sequence->finished();
-      if (!waits || !sequence->NeedsPicture(digest)) continue;
+  for (const auto& sequence : sequences_) {
+    if (sequence->stage() != Stage::kVision || sequence->finished()) continue;
+    for (uint64_t flight : vision_.InGroup()) {
+      if (!sequence->NeedsPicture(flights_.at(flight).digest)) continue;
       members.emplace_back(sequence.get(), flight);
-      const auto [layers, total] = vision_.Progress(flight);
-      sequence->ReportProgress(ProgressEvent::Stage::kVision, layers, total);
+      ReportEncoding(*sequence, flight);
+      break;  // the pictures of a group get on together
     }
   }
   vision_.Step(context_, budget_ms,
                [this](uint64_t flight, std::vector<std::shared_ptr<const ImageFeatures>> features) {
                  PictureDone(flight, features.front());
                });
-  ReportVision(members, MillisecondsSince(start));
+  const double ms = MillisecondsSince(start);
+  for (const auto& [sequence, flight] : members) {
+    sequence->AddTime(Stage::kVision, ms);
+    if (flights_.contains(flight)) ReportEncoding(*sequence, flight);
+  }
 }
 
-void EngineLoop::ReportVision(std::span<const std::pair<Sequence*, uint64_t>> members, double ms) {
-  std::set<const Sequence*> timed;  // one may wait for several pictures of the group
-  for (const auto& [sequence, flight] : members) {
-    if (!timed.insert(sequence).second) continue;
-    sequence->AddTime(Stage::kVision, ms);
-    if (!flights_.contains(flight)) continue;
-    const auto [done, total] = vision_.Progress(flight);
-    sequence->ReportProgress(ProgressEvent::Stage::kVision, done, total);
-  }
+void EngineLoop::ReportEncoding(Sequence& sequence, uint64_t flight) {
+  const auto [done, total] = vision_.Progress(flight);
+  sequence.ReportProgress(ProgressEvent::Stage::kVision, done, total);
 }
 
 void EngineLoop::RemoveFlights() {

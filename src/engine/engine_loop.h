@@ -65,8 +65,7 @@ class EngineLoop {
   void StepVision(double budget_ms);
   void PictureDone(uint64_t flight, const std::shared_ptr<const ImageFeatures>& features);
   void PictureFailed(uint64_t flight, const Status& status);
-  // `members`: who waited for which flight of the group when the slice began.
-  void ReportVision(std::span<const std::pair<Sequence*, uint64_t>> members, double ms);
+  void ReportEncoding(Sequence& sequence, uint64_t flight);
   // Forgets encodings that nobody waits for any more.
   void RemoveFlights();
   void AddToBatch(Sequence& sequence, int64_t tokens, Batch& batch);

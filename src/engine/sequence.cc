@@ -4,13 +4,10 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 
 namespace saccade {
 namespace {
-
-double MillisecondsBetween(Sequence::Clock::time_point from, Sequence::Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
 
 // Every answer to a request draws other random numbers; the first one those of its seed.
 SamplingParams SamplingOf(const PreparedRequest& request, int choice) {
@@ -19,13 +16,14 @@ SamplingParams SamplingOf(const PreparedRequest& request, int choice) {
   return sampling;
 }
 
+int64_t PictureTokens(const PreparedRequest& request, const Checkpoint& checkpoint, size_t index) {
+  return request.grids[index].patches() / checkpoint.model->config().vision.merged_patches();
+}
+
 std::vector<PicturePlace> PlacesOf(const PreparedRequest& request, const Checkpoint& checkpoint) {
-  const int merge = checkpoint.model->config().vision.merge_size;
   std::vector<PicturePlace> places;
-  for (size_t i = 0; i < request.grids.size(); ++i) {
-    places.push_back(
-        {request.image_starts[i], request.grids[i].patches() / (int64_t{merge} * merge), request.digests[i]});
-  }
+  for (size_t i = 0; i < request.grids.size(); ++i)
+    places.push_back({request.image_starts[i], PictureTokens(request, checkpoint, i), request.digests[i]});
   return places;
 }
 
@@ -112,8 +110,7 @@ void Sequence::SetFeatures(const Sha256Digest& digest, const std::shared_ptr<con
 }
 
 int64_t Sequence::PictureTokens(size_t index) const {
-  const int merge = checkpoint_.model->config().vision.merge_size;
-  return request_->grids[index].patches() / (int64_t{merge} * merge);
+  return saccade::PictureTokens(*request_, checkpoint_, index);
 }
 
 bool Sequence::IsMissing(size_t index) const {

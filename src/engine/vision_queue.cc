@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/stopwatch.h"
+
 namespace saccade {
 namespace {
 
@@ -75,18 +77,15 @@ void VisionQueue::FinishGroup(const Done& done) {
 
 void VisionQueue::RunSlices(KernelContext& context, double budget_ms) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  };
   const Clock::time_point start = Clock::now();
   double left = budget_ms;
   do {
     double& speed = flops_per_ms_[static_cast<size_t>(tower_.NextWork(*job_))];
     const Clock::time_point begin = Clock::now();
     const double flops = tower_.Step(context, *job_, speed * left);
-    const double ms = since(begin);
+    const double ms = MillisecondsSince(begin);
     if (ms >= kTellingMs) speed += kNewShare * (flops / ms - speed);
-    left = budget_ms - since(start);
+    left = budget_ms - MillisecondsSince(start);
   } while (!job_->done() && left > kWorthwhile * budget_ms);
 }
 

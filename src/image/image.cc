@@ -3,16 +3,13 @@
 #include <chrono>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "image/picture_decoder.h"
 
 namespace saccade {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double MillisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 }  // namespace
 

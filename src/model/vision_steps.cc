@@ -8,8 +8,6 @@
 namespace saccade {
 namespace {
 
-constexpr float kNormEps = 1e-6F;  // fixed in the reference, not part of config.json
-
 // Rows that go through norm, fc1, activation and fc2 together: the intermediate rows (4096 floats each for
 // 2B) stay in the last-level cache, and scratch does not grow with the picture.
 constexpr int64_t kMlpRows = 512;
@@ -110,7 +108,7 @@ double VisionTower::ProjectQkv(KernelContext& context, VisionJob& job, double ma
   float* qkv = job.qkv_.floats() + first * 3 * h;
   const float* cos = job.rope_.floats() + first * pairs;
   LayerNorm(context, job.hidden_.floats() + first * h, rows, h, block.norm1_weight.data(),
-            block.norm1_bias.data(), kNormEps, normed);
+            block.norm1_bias.data(), kVisionNormEps, normed);
   block.qkv.Apply(context, normed, rows, Epilogue::kNone, qkv);
   // q and k heads lie side by side in a row, so that one call turns both.
   NormRope(context, qkv, rows, 3 * h, 2 * config_.heads, config_.head_dim(), nullptr, 0, cos,
@@ -167,8 +165,8 @@ double VisionTower::RunMlp(KernelContext& context, VisionJob& job, double max_fl
   const int64_t rows_at_once = std::clamp<int64_t>(job.patches_ * 3 * h / config_.intermediate, 1, kMlpRows);
   for (int64_t begin = 0; begin < count; begin += rows_at_once) {
     const int64_t rows = std::min(rows_at_once, count - begin);
-    LayerNorm(context, x + begin * h, rows, h, block.norm2_weight.data(), block.norm2_bias.data(), kNormEps,
-              normed);
+    LayerNorm(context, x + begin * h, rows, h, block.norm2_weight.data(), block.norm2_bias.data(),
+              kVisionNormEps, normed);
     block.fc1.Apply(context, normed, rows, activation, middle);
     block.fc2.Apply(context, middle, rows, Epilogue::kAdd, x + begin * h);
   }

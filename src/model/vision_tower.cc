@@ -10,8 +10,6 @@
 namespace saccade {
 namespace {
 
-constexpr float kNormEps = 1e-6F;  // fixed in the reference, not part of config.json
-
 size_t FloatBytes(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
 
 }  // namespace
@@ -39,7 +37,7 @@ void PatchMerger::Apply(KernelContext& context, const float* x, int64_t tokens, 
   float* middle = scratch + tokens * merged;
   // The shuffle itself is free: the patches of one token already lie next to each other.
   LayerNorm(context, x, tokens * merged / norm_width, norm_width, norm_weight_.data(), norm_bias_.data(),
-            kNormEps, normed);
+            kVisionNormEps, normed);
   fc1_.Apply(context, normed, tokens, Epilogue::kGeluErf, middle);
   fc2_.Apply(context, middle, tokens, Epilogue::kNone, out);
 }

@@ -17,6 +17,8 @@
 
 namespace saccade {
 
+inline constexpr float kVisionNormEps = 1e-6F;  // fixed in the reference, not part of config.json
+
 // One picture as the image layer prepares it. `patches`: [grid.patches(), 3, patch_size, patch_size] bytes in
 // merge-block order; they must outlive the job that reads them. A pixel p of channel c enters the tower as
 // p * scale[c] + offset[c].

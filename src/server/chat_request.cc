@@ -11,7 +11,6 @@ namespace {
 using ChatField = Field<ChatRequest>;
 
 bool IsEmpty(const OrderedJson& value) { return value.empty(); }
-bool IsFalse(const OrderedJson& value) { return value.is_boolean() && !value.get<bool>(); }
 bool IsTextFormat(const OrderedJson& value) { return value.is_object() && value.value("type", "") == "text"; }
 bool IsNone(const OrderedJson& value) { return value == "none" || value == "auto"; }
 bool IsTextOnly(const OrderedJson& value) { return value == OrderedJson::array({"text"}) || IsEmpty(value); }

@@ -13,7 +13,6 @@ constexpr int kMaxPrompts = 16;
 constexpr int kDefaultMaxTokens = 16;
 constexpr double kMaxLogprobs = 20;
 
-bool IsFalse(const OrderedJson& value) { return value.is_boolean() && !value.get<bool>(); }
 bool IsEmptyText(const OrderedJson& value) { return value == ""; }
 bool IsOne(const OrderedJson& value) { return value == 1; }
 

@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "server/error_reply.h"
 
 // GCC 12 at -O1 takes the paired allocation functions of Asio's coroutine frames for a mismatch.
@@ -366,7 +367,7 @@ Connection::Awaitable<void> Connection::Reply(HttpResponse response) {
 
 void Connection::Record(int status) {
   record_.status = status;
-  record_.ms = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
+  record_.ms = MillisecondsSince(started_);
   if (core_->observer) core_->observer(record_);
 }
 

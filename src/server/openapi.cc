@@ -85,6 +85,26 @@ J BoxesSchema() {
                        {"box", "point"}));
 }
 
+J ProgressSchema() {
+  return Object(
+      {{"stage", {{"type", "string"}, {"enum", J::array({"queued", "encoding", "prefill", "pages"})}}},
+       {"done", Integer()},
+       {"total", Integer()}});
+}
+
+// What whole answers and chunks of every kind have.
+J ReplyMembers(std::string_view object, const J& choice, bool progress) {
+  J members = {{"id", Text()},
+               {"object", {{"const", object}}},
+               {"created", Integer()},
+               {"model", Text()},
+               {"choices", ListOf(choice)},
+               {"usage", UsageSchema()},
+               {"timings_ms", TimingsSchema()}};
+  if (progress) members["progress"] = ProgressSchema();
+  return members;
+}
+
 J CompletionSchema() {
   const J choice = Object({{"index", Integer()},
                            {"message", Object({{"role", Text()},
@@ -96,20 +116,7 @@ J CompletionSchema() {
                                               {"boxes", "citations", "page_answers"})},
                            {"logprobs", LogprobsSchema()},
                            {"finish_reason", {{"type", "string"}, {"enum", J::array({"stop", "length"})}}}});
-  return Object({{"id", Text()},
-                 {"object", {{"const", "chat.completion"}}},
-                 {"created", Integer()},
-                 {"model", Text()},
-                 {"choices", ListOf(choice)},
-                 {"usage", UsageSchema()},
-                 {"timings_ms", TimingsSchema()}});
-}
-
-J ProgressSchema() {
-  return Object(
-      {{"stage", {{"type", "string"}, {"enum", J::array({"queued", "encoding", "prefill", "pages"})}}},
-       {"done", Integer()},
-       {"total", Integer()}});
+  return Object(ReplyMembers("chat.completion", choice, false));
 }
 
 J ChunkSchema() {
@@ -122,15 +129,7 @@ J ChunkSchema() {
                                             {"role", "content", "boxes", "citations", "page_answers"})},
                            {"logprobs", LogprobsSchema()},
                            {"finish_reason", OneOfNull(Text())}});
-  return Object({{"id", Text()},
-                 {"object", {{"const", "chat.completion.chunk"}}},
-                 {"created", Integer()},
-                 {"model", Text()},
-                 {"choices", ListOf(choice)},
-                 {"usage", UsageSchema()},
-                 {"timings_ms", TimingsSchema()},
-                 {"progress", ProgressSchema()}},
-                {"usage", "timings_ms", "progress"});
+  return Object(ReplyMembers("chat.completion.chunk", choice, true), {"usage", "timings_ms", "progress"});
 }
 
 J TextCompletionSchema(bool chunk) {
@@ -143,14 +142,7 @@ J TextCompletionSchema(bool chunk) {
                            {"text", Text()},
                            {"logprobs", OneOfNull(logprobs)},
                            {"finish_reason", chunk ? OneOfNull(reason) : reason}});
-  return Object({{"id", Text()},
-                 {"object", {{"const", "text_completion"}}},
-                 {"created", Integer()},
-                 {"model", Text()},
-                 {"choices", ListOf(choice)},
-                 {"usage", UsageSchema()},
-                 {"timings_ms", TimingsSchema()},
-                 {"progress", ProgressSchema()}},
+  return Object(ReplyMembers("text_completion", choice, true),
                 chunk ? std::vector<std::string>{"usage", "timings_ms", "progress"}
                       : std::vector<std::string>{"progress"});
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "server/page_prompts.h"
 
 namespace saccade {
@@ -258,7 +259,7 @@ class PageRun : public std::enable_shared_from_this<PageRun> {
 
   void NoteFirstText() {
     if (sum_.timings.first_token > 0) return;
-    sum_.timings.first_token = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
+    sum_.timings.first_token = MillisecondsSince(started_);
   }
 
   void Fail(const Status& status) {

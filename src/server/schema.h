@@ -48,6 +48,9 @@ struct Field {
   bool (*harmless)(const OrderedJson& value) = nullptr;
 };
 
+// For Field::harmless of switches.
+inline bool IsFalse(const OrderedJson& value) { return value.is_boolean() && !value.get<bool>(); }
+
 // Type, range, choices. Status::param() is the field's name.
 Status CheckField(const FieldSpec& spec, const OrderedJson& value);
 Status MissingField(const FieldSpec& spec);

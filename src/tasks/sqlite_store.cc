@@ -1,11 +1,12 @@
-// The store of one machine: one SQLite file in WAL mode, every transition one transaction. Counts are kept by
-// triggers, so that a full queue costs no more than an empty one.
+// The store of one machine: one SQLite file in WAL mode, every transition one transaction. Counts and
+// positions are kept by triggers (sqlite_schema.h), so that a full queue costs no more than an empty one.
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
 
 #include "tasks/sqlite.h"
+#include "tasks/sqlite_schema.h"
 #include "tasks/task_store.h"
 
 namespace saccade {
@@ -16,32 +17,6 @@ constexpr int kBusyTimeoutMs = 5'000;
 constexpr int64_t kMaxPage = 1'000;
 // Doublings of the retry delay; more would outlast any day.
 constexpr int64_t kMaxDoublings = 10;
-
-constexpr const char* kSchema = R"sql(
-CREATE TABLE IF NOT EXISTS tasks (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL DEFAULT 0,
-  request TEXT NOT NULL, key TEXT UNIQUE, rank INTEGER NOT NULL, deadline INTEGER NOT NULL,
-  ttl INTEGER NOT NULL, created INTEGER NOT NULL, not_before INTEGER NOT NULL DEFAULT 0,
-  started INTEGER NOT NULL DEFAULT 0, finished INTEGER NOT NULL DEFAULT 0,
-  lease_until INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0,
-  token INTEGER NOT NULL DEFAULT 0, progress TEXT NOT NULL DEFAULT '', result TEXT NOT NULL DEFAULT '',
-  error TEXT NOT NULL DEFAULT '', owner TEXT NOT NULL DEFAULT '');
-CREATE INDEX IF NOT EXISTS queued ON tasks (rank, seq, not_before) WHERE state = 0;
-CREATE INDEX IF NOT EXISTS deadlines ON tasks (deadline) WHERE state = 0 AND deadline > 0;
-CREATE INDEX IF NOT EXISTS leases ON tasks (lease_until) WHERE state = 1;
-CREATE INDEX IF NOT EXISTS ended ON tasks (finished + ttl) WHERE state >= 2;
-CREATE INDEX IF NOT EXISTS states ON tasks (state, seq);
-CREATE INDEX IF NOT EXISTS owners ON tasks (owner, seq);
-CREATE TABLE IF NOT EXISTS counts (state INTEGER PRIMARY KEY, n INTEGER NOT NULL);
-INSERT OR IGNORE INTO counts VALUES (0,0),(1,0),(2,0),(3,0),(4,0),(5,0);
-CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON tasks BEGIN
-  UPDATE counts SET n = n + 1 WHERE state = NEW.state; END;
-CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON tasks BEGIN
-  UPDATE counts SET n = n - 1 WHERE state = OLD.state; END;
-CREATE TRIGGER IF NOT EXISTS moved AFTER UPDATE OF state ON tasks WHEN OLD.state <> NEW.state BEGIN
-  UPDATE counts SET n = n - 1 WHERE state = OLD.state;
-  UPDATE counts SET n = n + 1 WHERE state = NEW.state; END;
-)sql";
 
 #define SACCADE_TASK_COLUMNS                                                                               \
   "id, state, rank, deadline, created, started, finished, attempts, progress, result, error, seq, token, " \
@@ -295,8 +270,13 @@ class SqliteTaskStore : public TaskStore {
     Task task = ReadTask(query);
     task.request = query.Text(14);
     if (task.state == TaskState::kQueued) {
-      SqliteQuery before(db(), "SELECT count(*) FROM tasks WHERE state = 0 AND (rank, seq) < (?, ?)");
-      SACCADE_RETURN_IF_ERROR(before.Bind(query.Int(2)).Bind(query.Int(11)).Step().status());
+      SqliteQuery before(
+          db(),
+          "SELECT (SELECT coalesce(sum(n), 0) FROM stretches WHERE (rank, stretch) < (?1, ?2 / ?3)) "
+          "+ (SELECT count(*) FROM tasks WHERE state = 0 AND rank = ?1 AND seq < ?2 "
+          "AND seq >= ?2 / ?3 * ?3)");
+      before.Bind(query.Int(2)).Bind(query.Int(11)).Bind(kTasksPerStretch);
+      SACCADE_RETURN_IF_ERROR(before.Step().status());
       task.position = before.Int(0);
     }
     return task;
@@ -352,9 +332,7 @@ Status Configure(sqlite3* database, int64_t max_bytes) {
   SACCADE_RETURN_IF_ERROR(SqliteQuery(database, "PRAGMA journal_mode = WAL").Run());
   // FULL: an accepted task survives a power cut, not only a crash of the process.
   SACCADE_RETURN_IF_ERROR(SqliteQuery(database, "PRAGMA synchronous = FULL").Run());
-  if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return Unavailable("cannot prepare the task store: {}", sqlite3_errmsg(database));
-  }
+  SACCADE_RETURN_IF_ERROR(PrepareTaskSchema(database));
   if (max_bytes > 0) {
     SqliteQuery page(database, "PRAGMA page_size");
     SACCADE_RETURN_IF_ERROR(page.Step().status());

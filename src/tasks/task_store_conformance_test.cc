@@ -80,6 +80,43 @@ TEST_F(TaskStoreTest, RunsByPriorityThenInOrder) {
   EXPECT_FALSE(Claim().has_value());
 }
 
+// More tasks than the SQLite store counts in one stretch, moved through every transition at random.
+TEST_F(TaskStoreTest, PositionsAreTheNumberOfTasksBefore) {
+  std::mt19937 random(7);
+  std::vector<NewTask> tasks(900);
+  for (NewTask& task : tasks) {
+    task.id = MakeTaskId();
+    task.request = "{}";
+    task.priority = static_cast<int64_t>(random() % 3);
+    task.deadline_ms = random() % 10 == 0 ? now_ + 5'000 : 0;
+  }
+  ASSERT_TRUE(store_->PutAll(tasks).ok());
+  std::vector<TaskLease> leases;
+  for (int step = 0; step < 400; ++step) {
+    const NewTask& task = tasks[random() % tasks.size()];
+    if (step == 200) now_ += 6'000;  // the deadlines pass, the leases lapse
+    if (random() % 2 == 0) {
+      if (const auto claimed = Claim()) leases.push_back(claimed->lease);
+    } else if (random() % 3 == 0) {
+      ASSERT_TRUE(store_->Cancel(task.id).ok());
+    } else if (!leases.empty()) {
+      (void)store_->Release(leases.back());
+      leases.pop_back();
+    }
+  }
+  ASSERT_TRUE(store_->Sweep().ok());
+  std::vector<std::pair<int64_t, size_t>> queued;  // (-priority, index): the order of the queue
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (Get(tasks[i].id).state == TaskState::kQueued) queued.emplace_back(-tasks[i].priority, i);
+  }
+  std::sort(queued.begin(), queued.end());
+  ASSERT_GT(queued.size(), 400u);
+  Reopen();
+  for (size_t place = 0; place < queued.size(); ++place) {
+    EXPECT_EQ(Get(tasks[queued[place].second].id).position, static_cast<int64_t>(place));
+  }
+}
+
 TEST_F(TaskStoreTest, FinishGivesOneResultThatSurvivesReopening) {
   const std::string id = Put();
   const auto claimed = Claim();
